@@ -1,0 +1,3 @@
+//! The one door to the tools.
+mod invoker;
+pub use invoker::InvocationRuntime;

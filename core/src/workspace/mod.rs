@@ -1,0 +1,212 @@
+//! What a workspace can do and how: the only room that touches a file system.
+//!
+//! A [`Workspace`] is a root and what its backend can do. Its [`FileSystem`] is synchronous and coarse: a
+//! whole read is one task. Every operation takes a [`Wait`]: with [`Wait::Never`] it must answer from what
+//! the operating system holds in memory or fail with [`WorkspaceError::WouldBlock`], so that a small warm
+//! read is answered on the caller's thread and nothing ever blocks it; the tool then repeats the work with
+//! [`Wait::Allowed`] on a blocking thread.
+//!
+//! Invariant: a local workspace opens its root once and resolves every path beneath that handle. `std::fs`
+//! path functions are banned everywhere else (clippy `disallowed-methods`, and a test).
+
+mod path;
+
+pub use path::WorkspacePath;
+
+use a3s_code_contract::{ToolErrorKind, WorkspaceCapability};
+use std::collections::BTreeSet;
+
+/// Whether an operation may block the thread it runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Answer from memory or fail with [`WorkspaceError::WouldBlock`].
+    Never,
+    /// Wait for the device as long as it takes.
+    Allowed,
+}
+
+/// Kind of a directory entry or file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Regular file.
+    File,
+    /// Folder.
+    Directory,
+    /// Symbolic link, not followed.
+    Symlink,
+    /// Pipe, socket, device.
+    Other,
+}
+
+/// Facts about a file, links followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// What it is.
+    pub kind: FileKind,
+    /// Size in bytes.
+    pub len: u64,
+    /// Last change, in nanoseconds since the epoch; 0 when unknown.
+    pub modified_ns: i128,
+}
+
+/// One entry of a folder, link not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Name. Bytes that are not UTF-8 appear as in [`WorkspacePath`]: escaped, and they find the file again.
+    pub name: String,
+    /// What it is.
+    pub kind: FileKind,
+    /// Size in bytes; 0 for what is not a regular file.
+    pub len: u64,
+}
+
+/// A file that is open.
+pub trait OpenFile: Send + Sync {
+    /// Facts at the time it was opened.
+    fn metadata(&self) -> Metadata;
+    /// Reads at an offset without moving anything; 0 bytes means the end.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::WouldBlock`] when the bytes are not in memory and `wait` is [`Wait::Never`].
+    fn read_at(&self, offset: u64, buffer: &mut [u8], wait: Wait) -> Result<usize, WorkspaceError>;
+}
+
+/// Reading of files beneath a root. Every path is confined.
+pub trait FileSystem: Send + Sync {
+    /// Opens a regular file, following links that stay inside. Never waits for a pipe or device.
+    ///
+    /// # Errors
+    /// By kind: missing, outside, a folder, not a regular file.
+    fn open(&self, path: &WorkspacePath, wait: Wait) -> Result<Box<dyn OpenFile>, WorkspaceError>;
+    /// Facts about a path, following links that stay inside.
+    ///
+    /// # Errors
+    /// By kind: missing, outside.
+    fn metadata(&self, path: &WorkspacePath, wait: Wait) -> Result<Metadata, WorkspaceError>;
+    /// Entries of a folder, unordered, without `.` and `..`.
+    ///
+    /// # Errors
+    /// By kind: missing, outside, not a folder.
+    fn read_dir(&self, path: &WorkspacePath, wait: Wait) -> Result<Vec<DirEntry>, WorkspaceError>;
+}
+
+/// A root and what its backend can do.
+pub trait Workspace: Send + Sync {
+    /// Absolute root of a local workspace, a label otherwise.
+    fn root(&self) -> &str;
+    /// True when the files are those of this machine.
+    fn is_local(&self) -> bool;
+    /// What it can do.
+    fn capabilities(&self) -> &BTreeSet<WorkspaceCapability>;
+    /// Its files.
+    fn file_system(&self) -> &dyn FileSystem;
+    /// Its search; the built-in one over [`Workspace::file_system`] by default.
+    fn search(&self) -> &dyn crate::search::SearchBackend;
+
+    /// True when it has this capability.
+    fn can(&self, capability: WorkspaceCapability) -> bool {
+        self.capabilities().contains(&capability)
+    }
+}
+
+/// How a file operation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The answer is not in memory; repeat with [`Wait::Allowed`].
+    #[error("the operation would block")]
+    WouldBlock,
+    /// The path leads out of the workspace.
+    #[error("`{path}` leads out of the workspace")]
+    Outside {
+        /// As given.
+        path: String,
+    },
+    /// The path has a form that cannot be used.
+    #[error("`{path}` cannot be used as a path: {reason}")]
+    InvalidPath {
+        /// As given, shortened.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nothing is there.
+    #[error("`{path}` does not exist")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// A folder stands where a file was asked for.
+    #[error("`{path}` is a folder")]
+    IsDirectory {
+        /// The path.
+        path: String,
+    },
+    /// A file stands where a folder was asked for.
+    #[error("`{path}` is not a folder")]
+    NotDirectory {
+        /// The path.
+        path: String,
+    },
+    /// A pipe, socket or device.
+    #[error("`{path}` is not a regular file")]
+    NotRegular {
+        /// The path.
+        path: String,
+    },
+    /// Links go round in a circle or too deep.
+    #[error("`{path}` has a loop of links")]
+    LinkLoop {
+        /// The path.
+        path: String,
+    },
+    /// More bytes than allowed.
+    #[error("`{path}` has {size} bytes; the most is {max}")]
+    TooLarge {
+        /// The path.
+        path: String,
+        /// Its size.
+        size: u64,
+        /// The bound.
+        max: u64,
+    },
+    /// The backend cannot do it.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The operating system refused or failed.
+    #[error("`{path}`: {source}")]
+    Io {
+        /// The path.
+        path: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+}
+
+impl WorkspaceError {
+    /// The kind a tool result carries for it.
+    #[must_use]
+    pub fn kind(&self) -> ToolErrorKind {
+        let message = self.to_string();
+        match self {
+            Self::NotFound { path } => ToolErrorKind::NotFound { path: path.clone() },
+            Self::TooLarge { path, size, max } => ToolErrorKind::TooLarge {
+                path: path.clone(),
+                size_bytes: *size,
+                max_bytes: *max,
+            },
+            Self::Outside { .. }
+            | Self::InvalidPath { .. }
+            | Self::IsDirectory { .. }
+            | Self::NotDirectory { .. }
+            | Self::NotRegular { .. }
+            | Self::LinkLoop { .. } => ToolErrorKind::invalid("path", message),
+            Self::WouldBlock | Self::Unsupported(_) => ToolErrorKind::Unsupported { message },
+            Self::Io { source, .. } => match source.kind() {
+                std::io::ErrorKind::PermissionDenied => {
+                    ToolErrorKind::PermissionDenied { reason: message }
+                }
+                _ => ToolErrorKind::Transport { op: message },
+            },
+        }
+    }
+}
