@@ -13,14 +13,17 @@ mod capabilities;
 mod error;
 mod event;
 mod host;
+mod inventory;
 mod method;
 mod options;
 mod result;
+mod schema;
 
 pub use capabilities::{OutputKind, ToolCapabilities};
 pub use error::{ErrorCode, ErrorPayload};
 pub use event::{EVENT_TYPES, EventEnvelope, EventMetadata, EventSpec, EventVersion};
 pub use host::{HostCallInput, HostReply, HostToolSpec};
+pub use inventory::sdk_capabilities;
 pub use method::{Argument, METHODS, Method, Target, Type};
 pub use options::{
     AgentConfig, ArtifactStoreLimits, ConfirmationPolicy, MemoryFile, PermissionDecision,
@@ -29,6 +32,7 @@ pub use options::{
     SessionOptions, TimeoutAction, ToolPresentationProfile, ToolResultTransformPolicy,
     WorkspaceBackend, WorkspaceCapability,
 };
+pub use schema::{definitions, schema_hash};
 pub use result::{
     ActiveTool, OpenedAgent, OpenedSession, SdkCapability, ToolArtifact, ToolDefinition,
     ToolErrorKind, ToolResult, Trust,

@@ -7,13 +7,8 @@ use std::collections::BTreeMap;
 
 /// Options of an agent. Needs nothing: no file, no key, no model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct AgentConfig {
-    /// Calls of all sessions of the agent that may run at once, 1 to 1,024; 64 when left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1024))]
-    pub max_active_calls: Option<u32>,
-}
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentConfig {}
 
 /// Options of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -207,11 +202,11 @@ pub struct ConfirmationPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct QueueLimits {
-    /// Calls that run at once, 1 to 1,024; 64 when left out.
+    /// Calls that run at once, 1 to 1,024; no limit when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1024))]
     pub max_active: Option<u32>,
-    /// Calls that wait, 0 to 100,000; 1,024 when left out. One more is refused.
+    /// Calls that wait, 0 to 100,000; 100,000 when left out. One more is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100_000))]
     pub max_pending: Option<u32>,

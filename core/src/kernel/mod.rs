@@ -1,3 +1,231 @@
 //! The one door to the tools.
+//!
+//! Everything a session does to the world is one [`Invocation`] of one tool, and every invocation, whoever
+//! asked for it, goes through [`Kernel::invoke`] in `pipeline.rs`: no other code calls `Tool::run`, and a
+//! test looks for one. The kernel knows no tool by name; what it needs to decide, the tool declares.
+
+mod active;
+mod admission;
+mod frame;
 mod invoker;
+mod origin;
+mod pipeline;
+mod schema;
+mod surface;
+
+#[cfg(test)]
+mod tests;
+
 pub use invoker::InvocationRuntime;
+pub use origin::Origin;
+pub use schema::{ArgumentError, check_depth, parse_arguments};
+
+pub(crate) use active::ActiveCalls;
+pub(crate) use admission::Line;
+pub(crate) use invoker::BuiltinInvoker;
+pub(crate) use surface::Surface;
+
+use crate::error::CodeError;
+use crate::event::EventBus;
+use crate::evidence::{ArtifactStore, PinnedPolicy};
+use crate::governance::{
+    ActiveSkillLimits, BudgetGuard, ConfirmationProvider, Hooks, PermissionChecker,
+    SecurityProvider,
+};
+use crate::tools::{Caller, ResourceScope, Tool, ToolValue};
+use crate::workspace::Workspace;
+use a3s_code_contract::{QueueLimits, ToolResult};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// One call on its way through the kernel.
+pub(crate) struct Invocation {
+    /// Name as asked for.
+    pub(crate) name: String,
+    /// Arguments as asked for.
+    pub(crate) args: Arc<Value>,
+    /// Who asked.
+    pub(crate) origin: Origin,
+    /// The call this one was started from.
+    pub(crate) parent: Option<Arc<frame::Frame>>,
+    /// Cancelled when whoever asked no longer wants it.
+    pub(crate) scope: CancellationToken,
+    /// The tools it may resolve to.
+    pub(crate) surface: Arc<Surface>,
+    /// A narrower set of them.
+    pub(crate) only: Option<Arc<BTreeSet<String>>>,
+    /// Where questions about it are answered.
+    pub(crate) caller: Caller,
+    /// Whether the exact content beside the text is wanted.
+    pub(crate) value_wanted: bool,
+}
+
+/// A call that has ended: the result everybody sees and the value for typed helpers.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) result: ToolResult,
+    pub(crate) value: Option<ToolValue>,
+}
+
+/// What a session gives its kernel.
+pub(crate) struct KernelParts {
+    pub(crate) session_id: Arc<str>,
+    pub(crate) workspace: Arc<dyn Workspace>,
+    pub(crate) surface: Surface,
+    pub(crate) policy: PinnedPolicy,
+    pub(crate) artifacts: ArtifactStore,
+    pub(crate) permissions: Arc<dyn PermissionChecker>,
+    pub(crate) confirmation: Option<Arc<dyn ConfirmationProvider>>,
+    pub(crate) confirmation_timeout: Duration,
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) budget: Option<Arc<dyn BudgetGuard>>,
+    pub(crate) security: Option<Arc<dyn SecurityProvider>>,
+    pub(crate) events: EventBus,
+    pub(crate) tool_timeout: Option<Duration>,
+    pub(crate) queue_limits: QueueLimits,
+    pub(crate) scope: CancellationToken,
+}
+
+/// The kernel of one session.
+pub(crate) struct Kernel {
+    parts: Fixed,
+    surface: ArcSwap<Surface>,
+    registration: Mutex<()>,
+    skills: ArcSwapOption<ActiveSkillLimits>,
+    line: Line,
+    active: ActiveCalls,
+    resources: ResourceScope,
+    closed: AtomicBool,
+}
+
+/// What never changes in the life of a session.
+struct Fixed {
+    session_id: Arc<str>,
+    workspace: Arc<dyn Workspace>,
+    policy: PinnedPolicy,
+    artifacts: ArtifactStore,
+    permissions: Arc<dyn PermissionChecker>,
+    confirmation: Option<Arc<dyn ConfirmationProvider>>,
+    confirmation_timeout: Duration,
+    hooks: Arc<Hooks>,
+    budget: Option<Arc<dyn BudgetGuard>>,
+    security: Option<Arc<dyn SecurityProvider>>,
+    events: Arc<EventBus>,
+    tool_timeout: Option<Duration>,
+    queue_limits: QueueLimits,
+    scope: CancellationToken,
+}
+
+impl Kernel {
+    pub(crate) fn new(parts: KernelParts) -> Arc<Self> {
+        let line = Line::new(&parts.queue_limits);
+        Arc::new(Self {
+            surface: ArcSwap::from_pointee(parts.surface),
+            registration: Mutex::new(()),
+            skills: ArcSwapOption::empty(),
+            line,
+            active: ActiveCalls::default(),
+            resources: ResourceScope::default(),
+            closed: AtomicBool::new(false),
+            parts: Fixed {
+                session_id: parts.session_id,
+                workspace: parts.workspace,
+                policy: parts.policy,
+                artifacts: parts.artifacts,
+                permissions: parts.permissions,
+                confirmation: parts.confirmation,
+                confirmation_timeout: parts.confirmation_timeout,
+                hooks: parts.hooks,
+                budget: parts.budget,
+                security: parts.security,
+                events: Arc::new(parts.events),
+                tool_timeout: parts.tool_timeout,
+                queue_limits: parts.queue_limits,
+                scope: parts.scope,
+            },
+        })
+    }
+
+    /// The tools as they are now.
+    pub(crate) fn surface(&self) -> Arc<Surface> {
+        self.surface.load_full()
+    }
+
+    /// Adds a tool of the application; calls that have started keep the tools they had.
+    pub(crate) fn register(&self, tool: Arc<dyn Tool>) -> Result<(), CodeError> {
+        self.check_open()?;
+        let _one_at_a_time = self
+            .registration
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let next = self.surface.load().with_custom(tool)?;
+        self.surface.store(Arc::new(next));
+        Ok(())
+    }
+
+    /// Removes a tool of the application; true when it was there.
+    pub(crate) fn unregister(&self, name: &str) -> Result<bool, CodeError> {
+        self.check_open()?;
+        let _one_at_a_time = self
+            .registration
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match self.surface.load().without_custom(name)? {
+            Some(next) => {
+                self.surface.store(Arc::new(next));
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Restricts governed calls to what an active skill allows, or lifts the restriction.
+    pub(crate) fn set_skill_limits(&self, limits: Option<ActiveSkillLimits>) {
+        self.skills.store(limits.map(Arc::new));
+    }
+
+    pub(crate) fn active(&self) -> &ActiveCalls {
+        &self.active
+    }
+
+    pub(crate) fn artifacts(&self) -> &ArtifactStore {
+        &self.parts.artifacts
+    }
+
+    pub(crate) fn scope(&self) -> &CancellationToken {
+        &self.parts.scope
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Refuses work on a closed session.
+    pub(crate) fn check_open(&self) -> Result<(), CodeError> {
+        if self.is_closed() {
+            return Err(CodeError::SessionClosed {
+                session_id: self.parts.session_id.to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Closes the session: new calls are refused and running ones cancelled. True the first time.
+    pub(crate) fn close(&self) -> bool {
+        let first = !self.closed.swap(true, Ordering::AcqRel);
+        self.parts.scope.cancel();
+        first
+    }
+
+    /// Gives back what the session owns. Called when its calls have ended.
+    pub(crate) fn release(&self) {
+        self.resources.release();
+        self.parts.artifacts.clear();
+        self.surface.store(Arc::new(Surface::default()));
+    }
+}

@@ -3,13 +3,19 @@
 //! A tool is a pure description plus [`Tool::run`]. It knows neither the registry nor the pipeline nor
 //! other tools; everything it may use comes in its [`ToolCall`]. Only the kernel calls `run`.
 
+mod attempt;
 mod call;
+mod ls;
+mod page;
+mod read;
+mod schema;
+mod search;
 
 pub use crate::evidence::ToolResultTransformPolicyV1;
 pub use a3s_code_contract::{OutputKind, ToolCapabilities, ToolErrorKind, Trust};
-pub use call::{InvocationRuntime, OutputSink, ResourceScope, ToolCall};
+pub use call::{Caller, InvocationRuntime, MaybeWouldBlock, OutputSink, ResourceScope, ToolCall};
 
-use async_trait::async_trait;
+pub use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 /// Exact content beside a text: for typed helpers and scripts, never for the model.
@@ -174,4 +180,22 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// A [`ToolError`] becomes a failed result with its kind.
     async fn run(&self, call: ToolCall) -> Result<ToolOutput, ToolError>;
+}
+
+/// The built-in tools that a workspace can serve.
+pub(crate) fn builtin(
+    workspace: &dyn crate::workspace::Workspace,
+) -> Vec<std::sync::Arc<dyn Tool>> {
+    use a3s_code_contract::WorkspaceCapability as Can;
+    let mut tools: Vec<std::sync::Arc<dyn Tool>> = Vec::new();
+    if workspace.can(Can::Read) {
+        tools.push(std::sync::Arc::new(read::ReadTool::default()));
+    }
+    if workspace.can(Can::List) {
+        tools.push(std::sync::Arc::new(ls::LsTool));
+    }
+    if workspace.can(Can::Search) {
+        tools.push(std::sync::Arc::new(search::SearchTool));
+    }
+    tools
 }

@@ -9,10 +9,21 @@
 //! Invariant: a local workspace opens its root once and resolves every path beneath that handle. `std::fs`
 //! path functions are banned everywhere else (clippy `disallowed-methods`, and a test).
 
+mod beneath;
+mod local;
+mod memory;
+pub(crate) mod name;
 mod path;
+#[cfg(test)]
+pub(crate) mod test_support;
+#[cfg(test)]
+mod tests;
 
+pub use local::LocalWorkspace;
+pub use memory::MemoryWorkspace;
 pub use path::WorkspacePath;
 
+use crate::search::{SearchBackend, TreeSearch};
 use a3s_code_contract::{ToolErrorKind, WorkspaceCapability};
 use std::collections::BTreeSet;
 
@@ -47,6 +58,10 @@ pub struct Metadata {
     pub len: u64,
     /// Last change, in nanoseconds since the epoch; 0 when unknown.
     pub modified_ns: i128,
+    /// Last change of content or of the facts themselves, in nanoseconds since the epoch; 0 when unknown.
+    pub changed_ns: i128,
+    /// Tells two files of one backend apart, whatever they are called; 0 when unknown.
+    pub identity: u128,
 }
 
 /// One entry of a folder, link not followed.
@@ -88,6 +103,13 @@ pub trait FileSystem: Send + Sync {
     /// # Errors
     /// By kind: missing, outside, not a folder.
     fn read_dir(&self, path: &WorkspacePath, wait: Wait) -> Result<Vec<DirEntry>, WorkspaceError>;
+    /// The same where only names and kinds matter: every `len` may be 0.
+    ///
+    /// # Errors
+    /// As [`FileSystem::read_dir`].
+    fn scan_dir(&self, path: &WorkspacePath, wait: Wait) -> Result<Vec<DirEntry>, WorkspaceError> {
+        self.read_dir(path, wait)
+    }
 }
 
 /// A root and what its backend can do.
@@ -101,7 +123,17 @@ pub trait Workspace: Send + Sync {
     /// Its files.
     fn file_system(&self) -> &dyn FileSystem;
     /// Its search; the built-in one over [`Workspace::file_system`] by default.
-    fn search(&self) -> &dyn crate::search::SearchBackend;
+    fn search(&self) -> &dyn SearchBackend {
+        &TreeSearch
+    }
+
+    /// Takes a path as a caller spells it: relative, or absolute beneath any spelling of the root.
+    ///
+    /// # Errors
+    /// Outside the root, or a form that cannot be used.
+    fn resolve(&self, path: &str) -> Result<WorkspacePath, WorkspaceError> {
+        WorkspacePath::parse(path, self.root())
+    }
 
     /// True when it has this capability.
     fn can(&self, capability: WorkspaceCapability) -> bool {

@@ -1,6 +1,18 @@
 //! Paths inside a workspace: relative, normal, and no way to spell one that leads out by text alone.
+//!
+//! A path has two forms: the text a caller sees and types, and the bytes the file system knows. Names that
+//! are not UTF-8 are spelled with the escapes of the `name` module; every [`WorkspacePath`] is in the one
+//! canonical spelling. Nothing is expanded: `~`, `$HOME`, `file://` and `%2e%2e` are plain names.
 
-use super::WorkspaceError;
+use super::{WorkspaceError, name};
+use std::borrow::Cow;
+
+/// Longest path in bytes, as the operating system has it.
+pub(crate) const MAX_PATH_BYTES: usize = 4095;
+/// Longest component in bytes.
+pub(crate) const MAX_NAME_BYTES: usize = 255;
+/// Most bytes of a path that an error repeats.
+const SHOWN_PATH_BYTES: usize = 200;
 
 /// A path relative to the root, `/`-separated, without `.` components; the empty path is the root.
 /// `..` is kept for the backend to resolve, because a link may stand before it.
@@ -14,18 +26,221 @@ impl WorkspacePath {
         Self(String::new())
     }
 
-    /// Takes a path as a caller spells it, relative or absolute inside `root`.
+    /// Takes a path as a caller spells it, relative or absolute inside `root`; at most 4095 bytes, and 255
+    /// for one component.
     ///
     /// # Errors
     /// Outside the root, or a form that cannot be used.
     pub fn parse(input: &str, root: &str) -> Result<Self, WorkspaceError> {
-        let _ = root;
-        Ok(Self(input.to_owned()))
+        Self::parse_beneath(input, &[&name::decode(root)])
+    }
+
+    /// The same, with several spellings of the root.
+    pub(crate) fn parse_beneath(input: &str, roots: &[&[u8]]) -> Result<Self, WorkspaceError> {
+        let bytes = name::decode(input);
+        if bytes.len() > MAX_PATH_BYTES {
+            return Err(invalid(
+                input,
+                format!("it has {} bytes; the most is {MAX_PATH_BYTES}", bytes.len()),
+            ));
+        }
+        if bytes.contains(&0) {
+            return Err(invalid(input, "it contains NUL".to_owned()));
+        }
+        let all: Vec<&[u8]> = components(&bytes).collect();
+        let relative = if bytes.first() == Some(&b'/') {
+            roots
+                .iter()
+                .find_map(|root| strip_root(&all, root))
+                .ok_or_else(|| outside(input))?
+        } else {
+            &all[..]
+        };
+        if relative.first() == Some(&&b".."[..]) {
+            return Err(outside(input));
+        }
+        if let Some(long) = relative.iter().find(|part| part.len() > MAX_NAME_BYTES) {
+            return Err(invalid(
+                input,
+                format!(
+                    "a component has {} bytes; the most is {MAX_NAME_BYTES}",
+                    long.len()
+                ),
+            ));
+        }
+        Ok(Self(name::encode(&relative.join(&b'/'))))
+    }
+
+    /// A path that is already in canonical spelling.
+    pub(crate) fn from_spelled(text: String) -> Self {
+        Self(text)
     }
 
     /// The text; empty for the root.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The text for a person or model: `.` for the root, on one line.
+    #[must_use]
+    pub fn display(&self) -> Cow<'_, str> {
+        if self.0.is_empty() {
+            Cow::Borrowed(".")
+        } else {
+            name::printable(&self.0)
+        }
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        self.0
+    }
+
+    /// The bytes the file system knows; empty for the root.
+    #[must_use]
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        name::decode(&self.0)
+    }
+
+    /// The path of an entry of this folder, by its spelled name.
+    #[must_use]
+    pub fn join(&self, entry: &str) -> Self {
+        if self.0.is_empty() {
+            Self(entry.to_owned())
+        } else {
+            Self(format!("{}/{entry}", self.0))
+        }
+    }
+}
+
+/// Components without empty ones and `.`.
+pub(super) fn components(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes
+        .split(|byte| *byte == b'/')
+        .filter(|part| !part.is_empty() && *part != b".")
+}
+
+/// What is left of an absolute path beneath an absolute root, compared component by component.
+pub(super) fn strip_root<'a, 'b>(path: &'a [&'b [u8]], root: &[u8]) -> Option<&'a [&'b [u8]]> {
+    if root.first() != Some(&b'/') {
+        return None;
+    }
+    let mut rest = path;
+    for part in components(root) {
+        match rest.split_first() {
+            Some((first, after)) if *first == part => rest = after,
+            _ => return None,
+        }
+    }
+    Some(rest)
+}
+
+fn shortened(path: &str) -> String {
+    if path.len() <= SHOWN_PATH_BYTES {
+        return name::printable(&path.replace('\0', "\u{fffd}")).into_owned();
+    }
+    let end = path.floor_char_boundary(SHOWN_PATH_BYTES);
+    let shown = path[..end].replace('\0', "\u{fffd}");
+    format!("{}... ({} bytes)", name::printable(&shown), path.len())
+}
+
+pub(super) fn outside(path: &str) -> WorkspaceError {
+    WorkspaceError::Outside {
+        path: shortened(path),
+    }
+}
+
+pub(super) fn invalid(path: &str, reason: String) -> WorkspaceError {
+    WorkspaceError::InvalidPath {
+        path: shortened(path),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(input: &str) -> Option<String> {
+        WorkspacePath::parse(input, "/w/app")
+            .ok()
+            .map(|path| path.as_str().to_owned())
+    }
+
+    #[test]
+    fn forms_of_a_path_have_one_spelling() {
+        for (input, expected) in [
+            ("", ""),
+            (".", ""),
+            ("./", ""),
+            ("a", "a"),
+            ("./a//b/./c/", "a/b/c"),
+            ("a/../b", "a/../b"),
+            ("/w/app", ""),
+            ("/w/app/", ""),
+            ("/w//app/./a", "a"),
+            ("~/a", "~/a"),
+            ("$HOME", "$HOME"),
+            ("file:///w/app/a", "file:/w/app/a"),
+            ("%2e%2e/a", "%2e%2e/a"),
+            ("...", "..."),
+            ("..a/b", "..a/b"),
+            ("caf\\xe9", "caf\\xe9"),
+            ("caf\\xc3\\xa9", "café"),
+        ] {
+            assert_eq!(parsed(input).as_deref(), Some(expected), "{input}");
+        }
+    }
+
+    #[test]
+    fn paths_that_lead_out_by_text_are_refused() {
+        for input in [
+            "..",
+            "../a",
+            "./../a",
+            "/",
+            "/w",
+            "/w/app-secret/a",
+            "/w/ap",
+            "/w/app/../a",
+            "/w/./app/../app/a",
+            "/etc/passwd",
+            "//etc/passwd",
+        ] {
+            assert!(
+                matches!(
+                    WorkspacePath::parse(input, "/w/app"),
+                    Err(WorkspaceError::Outside { .. })
+                ),
+                "{input}"
+            );
+        }
+    }
+
+    #[test]
+    fn lengths_and_nul_are_typed_errors() {
+        assert!(parsed(&"n".repeat(255)).is_some());
+        assert!(parsed(&"d/".repeat(2047)).is_some());
+        let deep = format!("{}a", "d/".repeat(2047));
+        assert_eq!(deep.len(), 4095);
+        assert!(parsed(&deep).is_some());
+        for input in [
+            "n".repeat(256),
+            format!("{deep}b"),
+            "d/".repeat(50_000),
+            "a\0b".to_owned(),
+            "\0".to_owned(),
+        ] {
+            let error = WorkspacePath::parse(&input, "/w/app").unwrap_err();
+            assert!(matches!(error, WorkspaceError::InvalidPath { .. }));
+            assert!(error.to_string().len() < 400, "the error repeats the path");
+        }
+    }
+
+    #[test]
+    fn a_label_is_never_a_prefix() {
+        assert!(WorkspacePath::parse("/a", "memory").is_err());
+        assert_eq!(WorkspacePath::parse("a", "memory").unwrap().as_str(), "a");
+        assert_eq!(WorkspacePath::parse("/etc/x", "/").unwrap().as_str(), "etc/x");
     }
 }

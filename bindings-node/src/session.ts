@@ -1,0 +1,109 @@
+// A session: one workspace and one conversation. Its stubs are generated; here is what the wire cannot say.
+
+import native from '#native';
+import type { Agent } from './agent.js';
+import type { Client } from './client.js';
+import { asArtifact, asJson, asNothing } from './decode.js';
+import { SessionMethods } from './generated/session.js';
+import type { OpenedSession, WireHostToolSpec, WireSessionOptions } from './generated/types.js';
+import type { HostTool } from './host-tool.js';
+import type { ToolArtifact } from './result.js';
+import { invalid } from './wire.js';
+
+/** Options of a session. Every one may be left out; unknown keys are refused. */
+export interface SessionOptions extends Omit<WireSessionOptions, 'tools'> {
+  /** Tools written in JavaScript. */
+  tools?: HostTool[];
+}
+
+/** A session on a workspace. Close it, or use `await using`. */
+export class Session extends SessionMethods {
+  /** @internal Handlers by the number under which they were registered. */
+  readonly handlers: Map<number, HostTool>;
+  /** @internal Its agent lives as long as it does. */
+  readonly agent: Agent;
+
+  /** @internal */
+  constructor(client: Client, agent: Agent, opened: OpenedSession, handlers: Map<number, HostTool>) {
+    super(client, opened.handle);
+    this.agent = agent;
+    this.handlers = handlers;
+    Object.defineProperty(this, 'agent', { enumerable: false });
+    Object.defineProperty(this, 'handlers', { enumerable: false });
+    client.serve(this);
+  }
+
+  /**
+   * Fetches the complete original of a cut result while it is retained; null otherwise.
+   *
+   * @param uri `a3s://tool-output/...` of this session.
+   * @throws SESSION_CLOSED after close.
+   */
+  getArtifact(uri: string): Promise<ToolArtifact | null> {
+    return this.invoke('session.getArtifact', { uri }, asArtifact);
+  }
+
+  /**
+   * Adds a tool; runs that started earlier do not see it.
+   *
+   * @param tool The tool.
+   * @throws INVALID_ARGUMENT when the name is taken, built in or malformed, or the schema is refused.
+   */
+  async registerTool(tool: HostTool): Promise<void> {
+    const spec = describe(tool, 'tool');
+    this.handlers.set(spec.hostRef, tool);
+    try {
+      await this.invoke('session.registerTool', { tool: spec }, asNothing);
+    } catch (error) {
+      this.handlers.delete(spec.hostRef);
+      throw error;
+    }
+  }
+
+  /**
+   * Removes a tool that the application added; true when it was there. A call of it that runs goes on.
+   *
+   * @param name Name of the tool.
+   * @throws INVALID_ARGUMENT for a built-in tool.
+   */
+  override async unregisterTool(name: string): Promise<boolean> {
+    const was = await this.invoke('session.unregisterTool', { name }, asJson<boolean>);
+    if (was) {
+      for (const [hostRef, tool] of this.handlers) {
+        if (tool.name === name) this.handlers.delete(hostRef);
+      }
+    }
+    return was;
+  }
+
+  /** Closes the session at the end of `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** Splits options into what crosses and the handlers that stay. */
+export function splitOptions(options: SessionOptions | undefined): {
+  wire: WireSessionOptions | undefined;
+  handlers: Map<number, HostTool>;
+} {
+  const handlers = new Map<number, HostTool>();
+  if (options?.tools === undefined) return { wire: options as WireSessionOptions | undefined, handlers };
+  if (!Array.isArray(options.tools)) throw invalid('`options.tools` is not a list', 'options.tools');
+  const tools = options.tools.map((tool, at) => {
+    const spec = describe(tool, `options.tools[${at}]`);
+    handlers.set(spec.hostRef, tool);
+    return spec;
+  });
+  return { wire: { ...options, tools }, handlers };
+}
+
+/** A tool as it crosses: everything but its handler. */
+function describe(tool: HostTool, place: string): WireHostToolSpec {
+  if (typeof tool !== 'object' || tool === null) throw invalid(`\`${place}\` is not an object`, place);
+  const { handler, ...spec } = tool;
+  if (typeof handler !== 'function') {
+    throw invalid(`\`${place}.handler\` is not a function`, `${place}.handler`);
+  }
+  return { ...spec, hostRef: native.nextHostRef() } as WireHostToolSpec;
+}

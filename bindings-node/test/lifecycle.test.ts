@@ -1,0 +1,174 @@
+// Signals, closing, errors by code, and faults inside the library.
+
+import { describe, expect, it } from 'vitest';
+import * as code from '@a3s-lab/code';
+import { A3SError, type ErrorCode } from '@a3s-lab/code';
+import { debugCounts } from '@a3s-lab/code/testing';
+import { debugAgent, debugRuntime, deferred, hostTool, open, until, workspace } from './support.js';
+
+describe('signals', () => {
+  it('one that is aborted already rejects before anything crosses', async () => {
+    let ran = 0;
+    const session = await open({}, { tools: [hostTool('count', () => `${++ran}`)] });
+    const reason = new Error('before');
+    await expect(session.tool('count', {}, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(ran).toBe(0);
+    expect(debugCounts().operations).toBe(0);
+  });
+
+  it('one that is aborted during the call cancels it and rejects with its reason', async () => {
+    const session = await open();
+    const controller = new AbortController();
+    const call = session.tool('debug_wait', { ms: 60_000 }, { signal: controller.signal });
+    expect(debugCounts().operations).toBe(1);
+    const reason = { any: 'value' };
+    controller.abort(reason);
+    await expect(call).rejects.toBe(reason);
+    await until(() => debugCounts().operations === 0);
+    expect(await session.activeTools()).toEqual([]);
+  });
+
+  it('the default reason is an AbortError, of a time limit a TimeoutError', async () => {
+    const session = await open();
+    const controller = new AbortController();
+    const call = session.tool('debug_wait', { ms: 60_000 }, { signal: controller.signal });
+    controller.abort();
+    await expect(call).rejects.toMatchObject({ name: 'AbortError' });
+    const late = session.tool('debug_wait', { ms: 60_000 }, { signal: AbortSignal.timeout(20) });
+    await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('one that is aborted after the call changes nothing and keeps no listener', async () => {
+    const session = await open();
+    const controller = new AbortController();
+    let listeners = 0;
+    const { addEventListener, removeEventListener } = controller.signal;
+    controller.signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+      listeners++;
+      addEventListener.apply(controller.signal, args);
+    };
+    controller.signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
+      listeners--;
+      removeEventListener.apply(controller.signal, args);
+    };
+    const result = await session.tool('debug_wait', { ms: 1 }, { signal: controller.signal });
+    expect(listeners).toBe(0);
+    controller.abort();
+    expect(result.output).toBe('waited');
+  });
+
+  it('what is no signal is refused', async () => {
+    const session = await open();
+    await expect(session.tool('debug_noop', {}, { signal: {} as never })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+  });
+});
+
+describe('closing', () => {
+  it('again does nothing, and use after it is SESSION_CLOSED', async () => {
+    const session = await open({ 'a.txt': 'x' });
+    await Promise.all([session.close(), session.close()]);
+    await session.close();
+    expect(session.isClosed()).toBe(true);
+    expect(session.sessionId).not.toBe('');
+    for (const call of [
+      () => session.tool('read', { file_path: 'a.txt' }),
+      () => session.readFile('a.txt'),
+      () => session.glob('*'),
+      () => session.activeTools(),
+      () => session.getArtifact('a3s://tool-output/x'),
+      async () => session.toolNames(),
+      () => session.registerTool(hostTool('late', () => '')),
+    ]) {
+      await expect(call()).rejects.toMatchObject({ code: 'SESSION_CLOSED', name: 'SessionClosedError' });
+    }
+  });
+
+  it('during a call ends that call as cancelled', async () => {
+    const started = deferred();
+    const session = await open(
+      {},
+      {
+        tools: [
+          hostTool('hang', () => {
+            started.resolve();
+            return new Promise(() => {});
+          }),
+        ],
+      },
+    );
+    const calls = [session.tool('hang', {}), session.tool('debug_wait', { ms: 60_000 })];
+    await started.promise;
+    await until(async () => (await session.activeTools()).length === 2);
+    await session.close();
+    for (const result of await Promise.all(calls)) expect(result.errorKind).toMatchObject({ type: 'cancelled' });
+  });
+
+  it('an agent closes its sessions', async () => {
+    const agent = await debugRuntime().agent();
+    const session = await agent.sessionAsync(await workspace());
+    await agent.close();
+    await agent.close();
+    expect(agent.isClosed()).toBe(true);
+    expect(session.isClosed()).toBe(true);
+    await expect(agent.sessionAsync(await workspace())).rejects.toMatchObject({ code: 'HANDLE_CLOSED' });
+    await expect(session.tool('ls', {})).rejects.toMatchObject({ code: 'SESSION_CLOSED' });
+  });
+
+  it('await using closes at the end of the block', async () => {
+    const agent = await debugAgent();
+    const folder = await workspace();
+    let kept;
+    {
+      await using session = await agent.sessionAsync(folder);
+      kept = session;
+      expect(kept.isClosed()).toBe(false);
+    }
+    expect(kept.isClosed()).toBe(true);
+  });
+});
+
+describe('errors', () => {
+  const codes = Object.keys(ERROR_CLASS_NAMES()) as ErrorCode[];
+
+  it('there are classes', () => {
+    expect(codes.length).toBeGreaterThan(40);
+  });
+
+  it.each(codes)('%s has its class', async (name) => {
+    const error: unknown = await debugRuntime().fail(name).then(() => undefined, (thrown: unknown) => thrown);
+    expect(A3SError.is(error, name)).toBe(true);
+    expect(error).toBeInstanceOf(A3SError);
+    expect(error).toBeInstanceOf(ERROR_CLASS_NAMES()[name]!);
+    const typed = error as A3SError;
+    expect(typed.name).toBe(ERROR_CLASS_NAMES()[name]!.name);
+    expect(typed.message).not.toBe('');
+    expect(typeof typed.retryable).toBe('boolean');
+  });
+
+  it('is tells errors of the library from others', () => {
+    expect(A3SError.is(new Error('x'))).toBe(false);
+    expect(A3SError.is(null)).toBe(false);
+    expect(A3SError.is(new code.TimeoutError({ code: 'TIMEOUT', message: '' }), 'CANCELLED')).toBe(false);
+    expect(A3SError.is({ code: 'TIMEOUT' })).toBe(false);
+  });
+
+  it('a panic inside the library is one failed call; the next hundred work', async () => {
+    const session = await open();
+    for (const place of ['entry', 'task'] as const) {
+      await expect(debugRuntime().panic(place)).rejects.toMatchObject({ code: 'PANIC', name: 'PanicError' });
+    }
+    const panicked = await session.tool('debug_panic', {}).catch((error: unknown) => error);
+    expect(panicked).toBeDefined();
+    for (let at = 0; at < 100; at++) {
+      expect((await session.tool('debug_noop', {})).exitCode).toBe(0);
+    }
+    expect((await session.tool('debug_wait', { ms: 1 })).output).toBe('waited');
+  });
+});
+
+/** The generated classes by code, as the package exports them. */
+function ERROR_CLASS_NAMES(): Record<string, new (...args: never[]) => A3SError> {
+  return code.ERROR_CLASSES as never;
+}

@@ -1,0 +1,1 @@
+"""Generated from the contract; see the modules."""

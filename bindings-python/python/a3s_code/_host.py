@@ -1,0 +1,267 @@
+"""Running host tools: one object for each call that the runtime makes into Python.
+
+Whatever a handler does, its call is answered exactly once: with its result, or with the message of what it raised.
+Nothing a handler raises reaches the mailbox that delivered the call, except what ends the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _native, _wire
+from ._error import A3SError
+from ._generated.errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from ._pump import LoopMailbox, ThreadMailbox
+    from ._runtime import Runtime
+    from .tools import CancelSignal, Tool, ToolContext
+
+logger = logging.getLogger("a3s_code")
+
+_OUTPUT_KEYS = frozenset({"output", "success", "metadata", "error_kind"})
+_INVALID = 2
+_POLL_SECONDS = 0.02
+
+
+def _reply(host_call: int, value: Any) -> None:
+    """Answers a host call with what its handler returned."""
+    from .tools import ToolOutput
+
+    record: dict[str, Any] = {}
+    if isinstance(value, ToolOutput):
+        value = {name: getattr(value, name) for name in _OUTPUT_KEYS}
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, Mapping):
+        unknown = sorted(str(key) for key in value if key not in _OUTPUT_KEYS)
+        if unknown:
+            raise InvalidArgument(f"a handler's result has no key {unknown[0]!r}")
+        text = value.get("output", "")
+        if not isinstance(text, str):
+            raise InvalidArgument(f"`output` must be text, not {type(text).__name__}")
+        if value.get("success") is False:
+            record["success"] = False
+        if value.get("metadata") is not None:
+            record["metadata"] = value["metadata"]
+        if value.get("error_kind") is not None:
+            record["errorKind"] = value["error_kind"]
+    else:
+        raise InvalidArgument(
+            f"a handler must return text, a ToolOutput or a dict, not {type(value).__name__}"
+        )
+    data = _wire.utf8(text, "the output")
+    if _native.host_reply(host_call, True, _wire.encode(record), data) == _INVALID:
+        raise InvalidArgument("the handler's result has a wrong form or is too large")
+
+
+def _reply_error(runtime: Runtime, host_call: int, error: BaseException) -> None:
+    """Answers a host call with what its handler raised, which is kept for the error it may lead to."""
+    runtime.keep_host_error(host_call, error)
+    message = str(error) if isinstance(error, A3SError) else f"{type(error).__name__}: {error}"
+    message = message.encode("utf-8", "replace").decode()
+    record = _wire.encode({"hostError": message})
+    _native.host_reply(host_call, True, record, b"")
+
+
+def _answer(runtime: Runtime, host_call: int, value: Any) -> None:
+    try:
+        _reply(host_call, value)
+    except Exception as error:
+        _reply_error(runtime, host_call, error)
+
+
+class _HostCall:
+    """What both ways of running a handler share."""
+
+    tool: Tool | None
+    context: ToolContext
+
+    def __init__(
+        self, runtime: Runtime, identity: int, payload: str, signal: CancelSignal
+    ) -> None:
+        from .tools import ToolContext
+
+        call = _wire.decode(payload)
+        self.runtime = runtime
+        self.identity = identity
+        self.args = call["args"]
+        self.tool = runtime.tools.get(call["hostRef"])
+        self.context = ToolContext(runtime, identity, call, signal)
+
+    def gone(self) -> None:
+        """Answers a call whose handler was removed meanwhile."""
+        error = Unsupported(f"the tool {self.context.name!r} was removed")
+        _reply_error(self.runtime, self.identity, error)
+
+
+class BlockingHostCall(_HostCall):
+    """A host tool that runs on the thread of the blocking call that needs it."""
+
+    def __init__(self, mailbox: ThreadMailbox, identity: int, payload: str) -> None:
+        from .tools import CancelSignal
+
+        super().__init__(mailbox.runtime, identity, payload, CancelSignal(mailbox.take))
+        self.mailbox = mailbox
+
+    def run(self) -> None:
+        """Runs the handler to its end and answers."""
+        if self.tool is None:
+            self.gone()
+            return
+        self.mailbox.running[self.identity] = self
+        try:
+            self._run(self.tool)
+        finally:
+            self.mailbox.running.pop(self.identity, None)
+
+    def _run(self, tool: Tool) -> None:
+        try:
+            value = self._on_a_loop(tool) if tool.is_async else tool.handler(self.args, self.context)
+            if inspect.isawaitable(value):
+                value = self._await(value)
+        except asyncio.CancelledError as error:
+            self._end()
+            _reply_error(self.runtime, self.identity, error)
+        except Exception as error:
+            self._end()
+            _reply_error(self.runtime, self.identity, error)
+            if isinstance(error, _NoLoopHere):
+                raise
+        except BaseException as error:
+            self._end()
+            _reply_error(self.runtime, self.identity, error)
+            raise
+        else:
+            self._end()
+            _answer(self.runtime, self.identity, value)
+
+    def _end(self) -> None:
+        for open_end in self.context._end():
+            try:
+                self._await(open_end)
+            except Exception:
+                logger.exception("a resource of the tool %r was not closed", self.context.name)
+
+    def _on_a_loop(self, tool: Tool) -> Any:
+        _refuse_inside_a_loop(self.context.name)
+        return self._await(tool.handler(self.args, self.context))
+
+    def _await(self, awaitable: Awaitable[Any]) -> Any:
+        """Runs an awaitable on a loop of its own, cancelled with the call."""
+        try:
+            _refuse_inside_a_loop(self.context.name)
+        except _NoLoopHere:
+            if inspect.iscoroutine(awaitable):
+                awaitable.close()
+            raise
+
+        async def main() -> Any:
+            loop = asyncio.get_running_loop()
+            task = asyncio.current_task()
+            assert task is not None
+            watch: asyncio.TimerHandle | None = None
+
+            def look() -> None:
+                nonlocal watch
+                if self.context.signal.is_set():
+                    task.cancel()
+                else:
+                    watch = loop.call_later(_POLL_SECONDS, look)
+
+            look()
+            try:
+                return await awaitable
+            finally:
+                if watch is not None:
+                    watch.cancel()
+                await self.context._end_async()
+
+        with asyncio.Runner() as runner:
+            return runner.run(main(), context=contextvars.copy_context())
+
+
+class _NoLoopHere(Unsupported):
+    """A coroutine that cannot be run, because its thread already runs a loop."""
+
+
+_NoLoopHere.__name__ = Unsupported.__name__
+_NoLoopHere.__qualname__ = Unsupported.__qualname__
+
+
+def _refuse_inside_a_loop(tool: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise _NoLoopHere(
+        f"the handler of {tool!r} is a coroutine and this thread already runs an event loop: "
+        "use the `_async` form of the call"
+    )
+
+
+class AsyncHostCall(_HostCall):
+    """A host tool that runs for an event loop: as a task of it, or on its executor."""
+
+    def __init__(self, mailbox: LoopMailbox, identity: int, payload: str) -> None:
+        from .tools import CancelSignal
+
+        super().__init__(mailbox.runtime, identity, payload, CancelSignal())
+        self.mailbox = mailbox
+        self._task: asyncio.Task[None] | None = None
+        self._on_executor = False
+
+    def start(self, owner: int) -> None:
+        """Starts the handler with the context variables of the call that led here."""
+        if self.tool is None:
+            self.gone()
+            return
+        context = self.mailbox.context_of(owner, self.context.name)
+        # The mailbox keeps the task: a loop alone would only know it weakly.
+        self.mailbox.running[self.identity] = self
+        self._task = self.mailbox.loop.create_task(self._run(self.tool), context=context)
+
+    def cancel(self) -> None:
+        """Tells the handler that nobody waits for it any more."""
+        self.context.signal.trigger()
+        # A function on the executor cannot be stopped from outside; it ends by itself.
+        if self._task is not None and not self._on_executor:
+            self._task.cancel()
+
+    async def _run(self, tool: Tool) -> None:
+        try:
+            value = await self._value(tool)
+        except Exception as error:
+            await self.context._end_async()
+            _reply_error(self.runtime, self.identity, error)
+        except asyncio.CancelledError as error:
+            self.context.signal.trigger()
+            await self.context._end_async()
+            _reply_error(self.runtime, self.identity, error)
+            # Only the runtime cancels this task, or a loop that ends.
+        except BaseException as error:
+            _reply_error(self.runtime, self.identity, error)
+            raise
+        else:
+            await self.context._end_async()
+            _answer(self.runtime, self.identity, value)
+        finally:
+            self.mailbox.running.pop(self.identity, None)
+
+    async def _value(self, tool: Tool) -> Any:
+        if tool.is_async:
+            return await tool.handler(self.args, self.context)
+        if tool.inline:
+            value = tool.handler(self.args, self.context)
+        else:
+            self._on_executor = True
+            run = contextvars.copy_context().run
+            loop = asyncio.get_running_loop()
+            value = await loop.run_in_executor(None, run, tool.handler, self.args, self.context)
+            self._on_executor = False
+        return await value if inspect.isawaitable(value) else value

@@ -1,0 +1,7 @@
+//! The kernel, driven from inside: every stage over every origin, and what nested calls may and may not do.
+
+mod nested;
+mod one_door;
+mod origins;
+mod registration;
+mod support;

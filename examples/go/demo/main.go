@@ -1,0 +1,204 @@
+// The demo program in Go: the steps that examples/DEMO.md lists, one JSON object a line.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/a3s-lab/code/bindings-go"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: demo FOLDER")
+		os.Exit(1)
+	}
+	if err := run(context.Background(), os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// step prints one line.
+func step(name string, value any, show ...string) error {
+	line := map[string]any{"step": name, "value": value}
+	if len(show) > 0 {
+		line["show"] = show[0]
+	}
+	encoder := json.NewEncoder(os.Stdout)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(line)
+}
+
+func digest(bytes []byte) string {
+	sum := sha256.Sum256(bytes)
+	return hex.EncodeToString(sum[:])
+}
+
+// evidence is the part of a result's metadata that the demo shows.
+type evidence struct {
+	OriginalBytes  int64  `json:"original_bytes"`
+	ProjectedBytes int64  `json:"projected_bytes"`
+	LossMode       string `json:"loss_mode"`
+	ContentDigest  string `json:"content_digest"`
+	ContentRef     string `json:"content_ref"`
+}
+
+// tool calls a tool and gives its result with the evidence.
+func tool(ctx context.Context, session *code.Session, name string, args any) (*code.ToolResult, evidence, error) {
+	result, err := session.Tool(ctx, name, args)
+	if err != nil {
+		return nil, evidence{}, err
+	}
+	own, err := evidenceOf(result)
+	return result, own, err
+}
+
+func evidenceOf(result *code.ToolResult) (evidence, error) {
+	var metadata struct {
+		Evidence evidence `json:"a3s_tool_result_evidence"`
+	}
+	err := result.DecodeMetadata(&metadata)
+	return metadata.Evidence, err
+}
+
+func countRows(_ context.Context, call *code.ToolCall) (code.ToolOutput, error) {
+	var args struct {
+		Rows int `json:"rows"`
+	}
+	if err := call.Bind(&args); err != nil {
+		return code.ToolOutput{}, err
+	}
+	var rows strings.Builder
+	for at := 1; at <= args.Rows; at++ {
+		fmt.Fprintf(&rows, "L%06d\n", at)
+	}
+	return code.Text(rows.String()), nil
+}
+
+func run(ctx context.Context, folder string) error {
+	agent, err := code.NewAgent(ctx)
+	if err != nil {
+		return err
+	}
+	defer agent.Close(ctx)
+	session, err := agent.Session(ctx, folder, &code.SessionOptions{
+		ToolResultTransformPolicy: code.ContextEfficient(),
+	})
+	if err != nil {
+		return err
+	}
+	names := session.ToolNames()
+	if err := step("tools", names, fmt.Sprintf("%d tools", len(names))); err != nil {
+		return err
+	}
+	file, err := readingSteps(ctx, session)
+	if err != nil {
+		return err
+	}
+	if err := customSteps(ctx, session); err != nil {
+		return err
+	}
+	governed, err := session.GovernedTool(ctx, "read", map[string]any{"file_path": file})
+	if err != nil {
+		return err
+	}
+	if err := step("governed", map[string]any{"exitCode": governed.ExitCode}); err != nil {
+		return err
+	}
+	if err := session.Close(ctx); err != nil {
+		return err
+	}
+	return step("close", session.IsClosed())
+}
+
+func readingSteps(ctx context.Context, session *code.Session) (file string, err error) {
+	paths, err := session.Glob(ctx, "*")
+	if err != nil {
+		return "", err
+	}
+	if len(paths) == 0 {
+		return "", errors.New("the folder has no files")
+	}
+	file = paths[0]
+	if err := step("glob", paths, fmt.Sprintf("%d paths", len(paths))); err != nil {
+		return "", err
+	}
+	read, own, err := tool(ctx, session, "read", map[string]any{"file_path": file})
+	if err != nil {
+		return "", err
+	}
+	if err := step("read", map[string]any{
+		"file": file, "exitCode": read.ExitCode, "bytes": own.OriginalBytes, "digest": own.ContentDigest,
+	}, fmt.Sprintf("%s, %d bytes", file, own.OriginalBytes)); err != nil {
+		return "", err
+	}
+	text, err := session.ReadFile(ctx, file)
+	if err != nil {
+		return "", err
+	}
+	if err := step("readFile", map[string]any{"bytes": len(text), "sha256": digest([]byte(text))},
+		fmt.Sprintf("%d bytes", len(text))); err != nil {
+		return "", err
+	}
+	listed, err := session.LS(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	own, err = evidenceOf(listed)
+	if err != nil {
+		return "", err
+	}
+	if err := step("ls", map[string]any{"exitCode": listed.ExitCode, "digest": own.ContentDigest},
+		fmt.Sprintf("exit code %d", listed.ExitCode)); err != nil {
+		return "", err
+	}
+	hits, err := session.Grep(ctx, "TODO|fn ")
+	if err != nil {
+		return "", err
+	}
+	lines := 0
+	if hits != "" {
+		lines = strings.Count(strings.TrimSuffix(hits, "\n"), "\n") + 1
+	}
+	return file, step("grep", map[string]any{"lines": lines, "sha256": digest([]byte(hits))}, fmt.Sprintf("%d hits", lines))
+}
+
+func customSteps(ctx context.Context, session *code.Session) error {
+	if err := session.RegisterTool(ctx, code.Tool{
+		Name:        "count_rows",
+		Description: "Writes numbered rows.",
+		Parameters: json.RawMessage(
+			`{"type":"object","properties":{"rows":{"type":"integer"}},"required":["rows"]}`),
+		Handler: countRows,
+	}); err != nil {
+		return err
+	}
+	counted, own, err := tool(ctx, session, "count_rows", map[string]any{"rows": 20000})
+	if err != nil {
+		return err
+	}
+	if err := step("custom", map[string]any{
+		"exitCode": counted.ExitCode, "originalBytes": own.OriginalBytes, "projectedBytes": own.ProjectedBytes,
+		"lossMode": own.LossMode, "digest": own.ContentDigest,
+	}, fmt.Sprintf("%d of %d bytes shown", own.ProjectedBytes, own.OriginalBytes)); err != nil {
+		return err
+	}
+	artifact, err := session.GetArtifact(ctx, own.ContentRef)
+	if err != nil {
+		return err
+	}
+	if artifact == nil {
+		return errors.New("the original was not kept")
+	}
+	sum := digest(artifact.Bytes)
+	return step("artifact", map[string]any{
+		"bytes": len(artifact.Bytes), "sha256": sum, "matches": "sha256:"+sum == own.ContentDigest,
+	}, fmt.Sprintf("%d bytes, the digest matches: %t", len(artifact.Bytes), "sha256:"+sum == own.ContentDigest))
+}

@@ -1,0 +1,1 @@
+//! The snippets are in `tests/`; this library is empty.
