@@ -13,8 +13,9 @@
  * - a3s_bytes is borrowed and read only during the call. a3s_buf is owned by the receiver and freed by
  *   a3s_buf_free, and by nothing else. Freeing a zeroed a3s_buf does nothing.
  * - Handles, operation ids and host-call ids are below 2^53, never 0 and never reused in a process.
- * - The library installs no signal handler, changes neither the working directory nor the environment,
- *   and writes nothing to standard output or error. It must not be unloaded.
+ * - The library installs no signal handler, and changes neither the working directory nor the environment.
+ *   It writes nothing to standard output, and to standard error only the notice of a fault of its own,
+ *   which the call reports as A3S_PANIC or the code PANIC. It must not be unloaded.
  * - After fork() the handles of the parent answer FORK_DETECTED in the child; open a new runtime there.
  *
  * An error out parameter receives JSON: {"code", "message", "retryable", "retryAfterMs"?, "details"?,

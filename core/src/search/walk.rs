@@ -12,8 +12,6 @@ use crate::workspace::{FileKind, WorkspaceError, WorkspacePath};
 pub(super) struct Candidates {
     /// Their paths, in lexical order.
     pub(super) paths: Vec<String>,
-    /// Bytes of the path of the folder that was searched, with its `/`; 0 for the root.
-    pub(super) folder: usize,
     /// Folders that could not be listed.
     pub(super) failed_folders: u64,
 }
@@ -36,7 +34,6 @@ pub(super) fn candidates(
             };
             return Ok(Candidates {
                 paths,
-                folder,
                 failed_folders: 0,
             });
         }
@@ -53,7 +50,6 @@ pub(super) fn candidates(
     };
     let mut found = Candidates {
         paths: Vec::new(),
-        folder,
         failed_folders: 0,
     };
     let mut open = vec![(start.clone(), rules_above(start, scope)?)];

@@ -5,12 +5,15 @@ use super::page::{Page, fingerprint};
 use super::{
     PathUse, Tool, ToolCall, ToolCapabilities, ToolError, ToolOutput, schema,
 };
-use crate::workspace::{DirEntry, FileKind, Wait, Workspace};
+use crate::workspace::{DirEntry, FileKind, Wait, Workspace, name};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+
+/// Bytes of a result kept free for its first line and its footer, beside the folder's name.
+const RESERVED_BYTES: usize = 512;
 
 /// Lists the entries of a folder.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -63,13 +66,19 @@ impl Tool for LsTool {
 
     async fn run(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
         let args: LsArgs = call.parse()?;
-        call.file_work(move |workspace, wait| list(workspace, wait, &args))
+        let budget = call.max_output_bytes();
+        call.file_work(move |workspace, wait| list(workspace, wait, &args, budget))
             .await
             .map_err(Attempt::into_error)
     }
 }
 
-fn list(workspace: &dyn Workspace, wait: Wait, args: &LsArgs) -> Result<ToolOutput, Attempt> {
+fn list(
+    workspace: &dyn Workspace,
+    wait: Wait,
+    args: &LsArgs,
+    budget: usize,
+) -> Result<ToolOutput, Attempt> {
     let path = workspace.resolve(args.path.as_deref().unwrap_or("."))?;
     let mut entries = workspace.file_system().read_dir(&path, wait)?;
     entries.sort_by_cached_key(|entry| {
@@ -87,17 +96,24 @@ fn list(workspace: &dyn Workspace, wait: Wait, args: &LsArgs) -> Result<ToolOutp
     let seal = fingerprint(
         std::iter::once(shown.as_str()).chain(entries.iter().map(|entry| entry.name.as_str())),
     );
-    let page = Page::cut(entries.len(), args.limit, args.cursor.as_deref(), seal)?;
-    let rows = &entries[page.offset..page.end];
-    let mut text = format!(
-        "{shown}: {} of {} entries\n",
-        rows.len(),
-        entries.len()
-    );
-    for entry in rows {
-        row(&mut text, entry);
+    let mut page = Page::cut(entries.len(), args.limit, args.cursor.as_deref(), seal)?;
+    let room = budget.saturating_sub(RESERVED_BYTES + shown.len());
+    let mut rows = String::new();
+    for (at, entry) in entries[page.offset..page.end].iter().enumerate() {
+        let before = rows.len();
+        row(&mut rows, entry);
+        if rows.len() > room && at > 0 {
+            rows.truncate(before);
+            page.end_after(at);
+            break;
+        }
     }
-    text.push_str(&page.footer());
+    let text = format!(
+        "{shown}: {} of {} entries\n{rows}{}",
+        page.end - page.offset,
+        entries.len(),
+        page.footer()
+    );
     Ok(ToolOutput::success(text)
         .with("path", shown.clone())
         .with("source_anchors", json!([shown]))
@@ -115,7 +131,7 @@ fn row(text: &mut String, entry: &DirEntry) {
         FileKind::File => size(entry.len),
         _ => "-".to_owned(),
     };
-    let _ = writeln!(text, "{kind:<6} {size:>8} {}{suffix}", entry.name);
+    let _ = writeln!(text, "{kind:<6} {size:>8} {}{suffix}", name::printable(&entry.name));
 }
 
 fn size(bytes: u64) -> String {
@@ -141,7 +157,7 @@ mod tests {
 
     fn ls(workspace: &dyn Workspace, args: Value) -> Result<ToolOutput, ToolError> {
         let args = serde_json::from_value(args).unwrap();
-        list(workspace, Wait::Allowed, &args).map_err(Attempt::into_error)
+        list(workspace, Wait::Allowed, &args, 102_400).map_err(Attempt::into_error)
     }
 
     // claims: CTR-07, AST-07
@@ -172,6 +188,56 @@ mod tests {
             assert_eq!(seen.matches(&format!("f{n:02}.txt")).count(), 1);
         }
         assert!(seen.lines().nth(1).unwrap().ends_with("sub/"));
+    }
+
+    // claims: CTR-07
+    #[test]
+    fn a_page_that_does_not_fit_ends_early_and_goes_on() {
+        let scratch = Scratch::new();
+        for n in 0..40 {
+            scratch.write(format!("d/{n:02}{}", "x".repeat(200)), "");
+        }
+        let workspace = LocalWorkspace::open(&scratch.root(), false).unwrap();
+        let (mut seen, mut args) = (String::new(), LsArgs { path: Some("d".into()), ..LsArgs::default() });
+        loop {
+            let output = list(&workspace, Wait::Allowed, &args, 1024).unwrap();
+            assert!(output.text.len() <= 1024);
+            seen.push_str(&output.text);
+            args.cursor = output.metadata["page"]["next_cursor"].as_str().map(str::to_owned);
+            if args.cursor.is_none() {
+                break;
+            }
+        }
+        for n in 0..40 {
+            assert_eq!(seen.matches(&format!(" {n:02}xx")).count(), 1);
+        }
+    }
+
+    // claims: AST-07
+    #[test]
+    fn hidden_and_ignored_names_links_and_odd_names_are_listed_one_a_row() {
+        let scratch = Scratch::new();
+        scratch.write(".gitignore", "*.log\n");
+        scratch.write("p/.hidden", "h");
+        scratch.write("p/ignored.log", [b'x'; 1536]);
+        scratch.write("p/Zed/x", "x");
+        scratch.write("p/new\nline", "x");
+        scratch.link("p/link.txt", "gone");
+        let workspace = LocalWorkspace::open(&scratch.root(), true).unwrap();
+        let output = ls(&workspace, json!({ "path": "p" })).unwrap();
+        let rows: Vec<&str> = output.text.lines().collect();
+        assert_eq!(
+            rows,
+            [
+                "p: 5 of 5 entries",
+                "dir           - Zed/",
+                "file         1B .hidden",
+                "file      1.5KB ignored.log",
+                "link          - link.txt",
+                "file         1B new\\x0aline",
+            ]
+        );
+        assert_eq!((&output.metadata["path"], &output.metadata["page"]["truncated"]), (&json!("p"), &json!(false)));
     }
 
     // claims: CTR-07

@@ -47,11 +47,15 @@ impl Page {
             None | Some("") => 0,
             Some(cursor) => offset_of(cursor, fingerprint)?,
         };
-        if offset > total {
+        if offset > total || (offset == total && total > 0) {
             return Err(expired());
         }
         let requested = limit;
-        let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        let limit = limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            let message = format!("`limit` is {limit}: it must be from 1 to {MAX_LIMIT}.");
+            return Err(ToolError::invalid("limit", message));
+        }
         Ok(Self {
             offset,
             end: offset.saturating_add(limit).min(total),
@@ -62,9 +66,14 @@ impl Page {
         })
     }
 
+    /// Ends the page after this many items, because no more fit into a result.
+    pub(crate) fn end_after(&mut self, items: usize) {
+        self.end = self.end.min(self.offset + items);
+    }
+
     /// Where to go on, when there is more.
     pub(crate) fn next_cursor(&self) -> Option<String> {
-        (self.end < self.total).then(|| format!("{}.{:016x}", self.end, self.fingerprint))
+        (self.end < self.total).then(|| cursor_text(self.end, self.fingerprint))
     }
 
     /// `metadata.page`.
@@ -90,11 +99,15 @@ impl Page {
     }
 }
 
+fn cursor_text(offset: usize, fingerprint: u64) -> String {
+    format!("{offset}.{fingerprint:016x}")
+}
+
 fn offset_of(cursor: &str, fingerprint: u64) -> Result<usize, ToolError> {
-    let (offset, seal) = cursor.split_once('.').ok_or_else(expired)?;
+    let (offset, _) = cursor.split_once('.').ok_or_else(expired)?;
     let offset: usize = offset.parse().map_err(|_| expired())?;
-    let seal = u64::from_str_radix(seal, 16).map_err(|_| expired())?;
-    if seal == fingerprint {
+    // Compared as text: only what was issued is taken.
+    if cursor == cursor_text(offset, fingerprint) {
         Ok(offset)
     } else {
         Err(expired())
@@ -120,9 +133,16 @@ mod tests {
         let second = Page::cut(10, Some(4), Some(&cursor), 7).unwrap();
         assert_eq!((second.offset, second.end), (4, 8));
         assert!(Page::cut(10, Some(4), Some(&cursor), 8).is_err());
-        for foreign in ["200", "not-a-cursor", "4.x", "-1.0000000000000007", "99.0000000000000007"] {
+        for foreign in ["200", "not-a-cursor", "4.x", "-1.0000000000000007", "99.0000000000000007", "10.0000000000000007", "+4.0000000000000007", "4.7"] {
             assert!(Page::cut(10, Some(4), Some(foreign), 7).is_err(), "{foreign}");
         }
+        for limit in [0, 1001, usize::MAX] {
+            assert!(Page::cut(10, Some(limit), None, 7).is_err(), "{limit}");
+        }
+        let mut full = Page::cut(10, Some(4), Some(&cursor), 7).unwrap();
+        full.end_after(1);
+        assert_eq!(full.next_cursor(), Some(format!("5.{:016x}", 7)));
+        assert_eq!(full.metadata()["returned_items"], 1);
         let blank = Page::cut(10, None, Some(" "), 7).unwrap();
         assert_eq!((blank.end, blank.next_cursor()), (10, None));
     }

@@ -11,7 +11,7 @@ use crate::search::{
     GlobPattern, GlobRequest, GrepDetail, GrepRequest, GrepResponse, PathOrder, RowKind,
     SearchError, SearchScope,
 };
-use crate::workspace::{Wait, Workspace, WorkspaceError};
+use crate::workspace::{Wait, Workspace, WorkspaceError, name::printable};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -216,13 +216,15 @@ impl Search<'_> {
         };
         let found = self.paths(order)?;
         let seal = self.seal("glob", found.paths.iter().map(String::as_str));
-        let page = self.page(found.paths.len(), seal)?;
-        let shown = &found.paths[page.offset..page.end];
+        let mut page = self.page(found.paths.len(), seal)?;
         let mut text = String::new();
-        for path in shown {
-            text.push_str(path);
-            text.push('\n');
+        for (at, path) in found.paths[page.offset..page.end].iter().enumerate() {
+            if !self.row(&mut text, &printable(path)) {
+                page.end_after(at);
+                break;
+            }
         }
+        let shown = &found.paths[page.offset..page.end];
         let _ = writeln!(text, "[{} of {} paths.]", shown.len(), found.paths.len());
         text.push_str(&page.footer());
         Ok(ToolOutput::success(text)
@@ -294,16 +296,19 @@ impl Search<'_> {
                 let counts: Vec<String> = counts.collect();
                 let parts = found.files.iter().map(|file| &*file.path);
                 let seal = self.seal(shape.as_str(), parts.chain(counts.iter().map(|n| &**n)));
-                let page = self.page(found.files.len(), seal)?;
-                let shown = &found.files[page.offset..page.end];
-                for file in shown {
-                    let _ = match shape {
-                        OutputMode::Count => {
-                            writeln!(text, "{}: {}", file.path, file.matching_lines)
-                        }
-                        _ => writeln!(text, "{}", file.path),
+                let mut page = self.page(found.files.len(), seal)?;
+                for (at, file) in found.files[page.offset..page.end].iter().enumerate() {
+                    let path = printable(&file.path);
+                    let row = match shape {
+                        OutputMode::Count => format!("{path}: {}", file.matching_lines),
+                        _ => path.into_owned(),
                     };
+                    if !self.row(&mut text, &row) {
+                        page.end_after(at);
+                        break;
+                    }
                 }
+                let shown = &found.files[page.offset..page.end];
                 text.push_str(&page.footer());
                 metadata.insert("page".to_owned(), page.metadata());
                 metadata.insert("sort".to_owned(), "path".into());
@@ -374,6 +379,16 @@ impl Search<'_> {
         }
     }
 
+    /// Adds a row; false when it does not fit and is not the first.
+    fn row(&self, text: &mut String, row: &str) -> bool {
+        let fits = text.is_empty() || text.len() + row.len() < self.content_bytes;
+        if fits {
+            text.push_str(row);
+            text.push('\n');
+        }
+        fits
+    }
+
     fn page(&self, total: usize, seal: u64) -> Result<Page, ToolError> {
         Page::cut(total, self.args.limit, self.args.cursor.as_deref(), seal)
     }
@@ -428,10 +443,11 @@ impl Search<'_> {
 fn content(text: &mut String, found: &GrepResponse) -> Value {
     let mut results = Vec::new();
     for file in &found.files {
+        let path = printable(&file.path);
         for row in &file.rows {
             let _ = match row.kind {
-                RowKind::Match => writeln!(text, "> {}:{}: {}", file.path, row.line, row.text),
-                RowKind::Context => writeln!(text, "  {}:{}: {}", file.path, row.line, row.text),
+                RowKind::Match => writeln!(text, "> {path}:{}: {}", row.line, row.text),
+                RowKind::Context => writeln!(text, "  {path}:{}: {}", row.line, row.text),
                 RowKind::Break => writeln!(text, "--"),
             };
             if row.kind == RowKind::Match && results.len() < MAX_ANCHORS {
@@ -457,11 +473,11 @@ fn totals(text: &mut String, found: &GrepResponse) {
         writeln!(text, "[{lines} matching lines in {files} files.]")
     };
     if found.skipped_oversize > 0 {
-        let named: Vec<&str> = found
+        let named: Vec<_> = found
             .oversized
             .iter()
             .take(NAMED_IN_TEXT)
-            .map(|file| &*file.path)
+            .map(|file| printable(&file.path))
             .collect();
         let _ = writeln!(
             text,

@@ -9,7 +9,6 @@ pub(crate) enum Profile {
     /// `dev`, in `target/debug`.
     Dev,
     /// `release`, for measurements.
-    #[expect(dead_code, reason = "measurements build with it")]
     Release,
 }
 

@@ -182,6 +182,12 @@ fn render(
             format!("`byte_offset` {skip} is beyond the end of line {number}."),
         ));
     };
+    if skip > 0 && line.first().is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000) {
+        return Err(ToolError::invalid(
+            "byte_offset",
+            format!("`byte_offset` {skip} is inside a character of line {number}."),
+        ));
+    }
     let cut = MAX_LINE_BYTES.min(room.saturating_sub(LINE_OVERHEAD));
     if line.len() <= MAX_LINE_BYTES {
         let text = source.text(line)?;

@@ -89,6 +89,9 @@ impl Source {
         if self.size <= SMALL_FILE_BYTES {
             return self.small(offset);
         }
+        if wanted.is_none() && self.wait == Wait::Never {
+            return Err(Attempt::WouldBlock);
+        }
         let (start, skip, total) = if offset == 0 {
             (0, 0, None)
         } else {
@@ -181,6 +184,10 @@ impl Source {
         let facts = self.file.metadata();
         if let Some(known) = indexes.find(&facts) {
             return Ok(known);
+        }
+        // Counting the lines of a large file takes milliseconds even from memory.
+        if self.wait == Wait::Never {
+            return Err(Attempt::WouldBlock);
         }
         let index = Arc::new(self.build_index()?);
         let now = i128::from(now_ms()) * 1_000_000;

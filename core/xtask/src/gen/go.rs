@@ -22,8 +22,10 @@ const HEADER: &str =
 /// # Errors
 /// A type or method that has no form in Go, by name.
 pub(super) fn files(types: &[TypeDef]) -> Result<Files, String> {
+    let [plain, unions] = types::files(types)?;
     Ok([
-        ("types", types::file(types)?),
+        plain,
+        unions,
         ("errors", errors()),
         ("events", events()),
         ("methods", methods::file()?),

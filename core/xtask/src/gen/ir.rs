@@ -7,18 +7,18 @@ use serde_json::Value;
 
 /// A named type of the contract.
 #[derive(Clone, Debug)]
-pub struct TypeDef {
+pub(crate) struct TypeDef {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is.
-    pub doc: String,
+    pub(crate) doc: String,
     /// Its shape.
-    pub shape: Shape,
+    pub(crate) shape: Shape,
 }
 
 /// Shape of a named type.
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Closed set of words.
     Enum(Vec<EnumValue>),
     /// Object with fields.
@@ -31,27 +31,27 @@ pub enum Shape {
 
 /// One word of an enum.
 #[derive(Clone, Debug)]
-pub struct EnumValue {
+pub(crate) struct EnumValue {
     /// The word on the wire.
-    pub value: String,
+    pub(crate) value: String,
     /// What it means.
-    pub doc: String,
+    pub(crate) doc: String,
 }
 
 /// One object of a tagged union.
 #[derive(Clone, Debug)]
-pub struct Variant {
+pub(crate) struct Variant {
     /// Value of `type`.
-    pub tag: String,
+    pub(crate) tag: String,
     /// What it is.
-    pub doc: String,
+    pub(crate) doc: String,
     /// Its fields beside `type`.
-    pub fields: Vec<Field>,
+    pub(crate) fields: Vec<Field>,
 }
 
 /// One form of an untagged union.
 #[derive(Clone, Debug)]
-pub enum Form {
+pub(crate) enum Form {
     /// A plain type.
     Type(TypeRef),
     /// An anonymous object.
@@ -60,22 +60,22 @@ pub enum Form {
 
 /// Field of an object, sorted as declared by name.
 #[derive(Clone, Debug)]
-pub struct Field {
+pub(crate) struct Field {
     /// Name on the wire.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is, with units and bounds.
-    pub doc: String,
+    pub(crate) doc: String,
     /// Whether it must be present.
-    pub required: bool,
+    pub(crate) required: bool,
     /// Its type; `null` is expressed by `required == false` and `nullable`.
-    pub kind: TypeRef,
+    pub(crate) kind: TypeRef,
     /// Whether `null` is a value of it.
-    pub nullable: bool,
+    pub(crate) nullable: bool,
 }
 
 /// A type where it is used.
 #[derive(Clone, Debug, PartialEq)]
-pub enum TypeRef {
+pub(crate) enum TypeRef {
     /// Text.
     String,
     /// True or false.
@@ -100,7 +100,7 @@ pub enum TypeRef {
 ///
 /// # Errors
 /// A type outside the subset, by name.
-pub fn load() -> Result<Vec<TypeDef>, String> {
+pub(crate) fn load() -> Result<Vec<TypeDef>, String> {
     a3s_code_contract::definitions()
         .iter()
         .map(|(name, schema)| type_def(name, schema).map_err(|error| format!("{name}: {error}")))

@@ -50,22 +50,27 @@ const MORE: &[(&str, &str, &str)] = &[(
     "The exact bytes.",
 )];
 
-/// The file of types.
-pub(super) fn file(types: &[TypeDef]) -> Result<String, String> {
+/// The file of plain types and the file of unions.
+pub(super) fn files(types: &[TypeDef]) -> Result<[(&'static str, String); 2], String> {
     let schemas = a3s_code_contract::definitions();
     let writer = Writer { types, schemas };
-    let mut out = format!(
+    let mut plain = format!(
         "{HEADER}\nimport \"encoding/json\"\n\n\
          // schemaHash is the fingerprint of the contract; a library with another one is refused.\n\
          const schemaHash = {:?}\n",
         a3s_code_contract::schema_hash()
     );
+    let mut unions = format!("{HEADER}\nimport \"encoding/json\"\n");
     for definition in types {
+        let out = match definition.shape {
+            Shape::Tagged(_) => &mut unions,
+            _ => &mut plain,
+        };
         if !HAND_WRITTEN.contains(&definition.name.as_str()) {
-            writer.definition(&mut out, definition)?;
+            writer.definition(out, definition)?;
         }
     }
-    Ok(out)
+    Ok([("types", plain), ("unions", unions)])
 }
 
 /// Go type of a field of an event.
