@@ -139,8 +139,7 @@ impl CodeError {
                 payload.with_details(json!({ "argument": argument }))
             }
             Self::Tool { tool, kind, .. } => {
-                let mut payload =
-                    payload.with_details(json!({ "tool": tool, "errorKind": kind }));
+                let mut payload = payload.with_details(json!({ "tool": tool, "errorKind": kind }));
                 match kind {
                     Some(ToolErrorKind::RateLimited { retry_after_ms }) => {
                         payload.retryable = true;

@@ -38,7 +38,10 @@ impl Request {
             .ok_or_else(|| argument_error(name, "is missing"))
     }
 
-    fn take_optional<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, ErrorPayload> {
+    fn take_optional<T: DeserializeOwned>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<T>, ErrorPayload> {
         match self.arguments.remove(name) {
             None | Some(Value::Null) => Ok(None),
             Some(value) => serde_json::from_value(value)
@@ -296,7 +299,10 @@ fn open(mut request: Request) -> Result<Work, ErrorPayload> {
             session.session_id().to_owned(),
             session.workspace().to_owned(),
         );
-        let handle = state().insert(Object::Session(Arc::new(SessionObject { session, runtime })))?;
+        let handle = state().insert(Object::Session(Arc::new(SessionObject {
+            session,
+            runtime,
+        })))?;
         for tool in &tools {
             tool.belongs_to(handle);
         }

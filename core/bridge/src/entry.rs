@@ -71,7 +71,8 @@ pub fn runtime_close(runtime: u64, mailbox: u64, json: &[u8]) -> Result<u64, Err
                 && let Ok(handle) = closing.handle()
             {
                 handle.block_on(async {
-                    let all = futures_util::future::join_all(agents.iter().map(|agent| agent.close()));
+                    let all =
+                        futures_util::future::join_all(agents.iter().map(|agent| agent.close()));
                     let _ = tokio::time::timeout(deadline, all).await;
                 });
             }

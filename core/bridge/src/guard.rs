@@ -21,5 +21,8 @@ pub(crate) fn panic_error(panic: &(dyn std::any::Any + Send)) -> ErrorPayload {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".to_owned());
-    ErrorPayload::new(ErrorCode::Panic, format!("a fault inside the library: {message}"))
+    ErrorPayload::new(
+        ErrorCode::Panic,
+        format!("a fault inside the library: {message}"),
+    )
 }

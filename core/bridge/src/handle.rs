@@ -118,8 +118,8 @@ impl<T: Clone> Table<T> {
             return Err(Missing::Forked);
         }
         let index = u32::try_from(slot - 1).map_err(|_| Missing::Closed)?;
-        let generation = u32::try_from(generation & u64::from(GENERATION_MASK))
-            .map_err(|_| Missing::Closed)?;
+        let generation =
+            u32::try_from(generation & u64::from(GENERATION_MASK)).map_err(|_| Missing::Closed)?;
         Ok((index, generation))
     }
 }

@@ -204,7 +204,9 @@ fn wall_clock(deadline: Option<Instant>) -> u64 {
     );
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |now| u64::try_from((now + left).as_millis()).unwrap_or(0))
+        .map_or(0, |now| {
+            u64::try_from((now + left).as_millis()).unwrap_or(0)
+        })
 }
 
 /// A question, as the application refers to it by its id.
@@ -247,7 +249,9 @@ pub(crate) fn reply(host_call: u64, ok: bool, json: &[u8], data: &[u8]) -> Reply
     let (output, status) = match read {
         Ok(output) => (Ok(output), ReplyStatus::Accepted),
         Err(reason) => (
-            Ok(host_failure(format!("the tool's answer is refused: {reason}"))),
+            Ok(host_failure(format!(
+                "the tool's answer is refused: {reason}"
+            ))),
             ReplyStatus::Invalid,
         ),
     };

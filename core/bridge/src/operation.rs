@@ -6,9 +6,7 @@ use crate::mailbox::Mailbox;
 use crate::message::{CallOutcome, Message, MessageKind};
 use crate::runtime::Runtime;
 use crate::state::{Object, State, state, wrong_kind};
-use a3s_code_contract::{
-    ErrorCode, ErrorPayload, MAX_MESSAGE_BYTES, METHODS, Method, Target,
-};
+use a3s_code_contract::{ErrorCode, ErrorPayload, MAX_MESSAGE_BYTES, METHODS, Method, Target};
 use a3s_code_core::kernel::parse_arguments;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -159,7 +157,11 @@ fn guarded(work: Work) -> BoxFuture<'static, Answer> {
 fn completion(operation: u64, owner: u64, answer: Answer) -> Message {
     let (status, payload, data) = match answer {
         Ok(reply) => (0, reply.payload, reply.data),
-        Err(error) => (1, serde_json::to_vec(&error).unwrap_or_default(), Vec::new()),
+        Err(error) => (
+            1,
+            serde_json::to_vec(&error).unwrap_or_default(),
+            Vec::new(),
+        ),
     };
     Message {
         kind: MessageKind::Completion,

@@ -98,9 +98,9 @@ impl State {
     }
 
     pub(crate) fn insert(&self, object: Object) -> Result<u64, ErrorPayload> {
-        self.objects.insert(object).ok_or_else(|| {
-            ErrorPayload::new(ErrorCode::Internal, "too many objects are open")
-        })
+        self.objects
+            .insert(object)
+            .ok_or_else(|| ErrorPayload::new(ErrorCode::Internal, "too many objects are open"))
     }
 
     pub(crate) fn object(&self, handle: u64, what: &str) -> Result<Object, ErrorPayload> {

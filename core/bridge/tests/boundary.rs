@@ -1,5 +1,12 @@
 //! The boundary as a host sees it: calls, mailboxes, host calls, and what misuse does.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
+
 use a3s_code_bridge::{
     CallOutcome, ErrorCode, Message, MessageKind, Next, ReplyStatus, call, cancel, debug_counts,
     host_progress, host_reply, mailbox_close, mailbox_next, mailbox_open, release, runtime_close,
@@ -39,7 +46,10 @@ fn settle(target: u64, mailbox: u64, method: &str, args: Value) -> Message {
         CallOutcome::Done(message) => message,
         CallOutcome::Pending(operation) => {
             let message = next(mailbox);
-            assert_eq!((message.kind, message.id), (MessageKind::Completion, operation));
+            assert_eq!(
+                (message.kind, message.id),
+                (MessageKind::Completion, operation)
+            );
             message
         }
     }
@@ -117,11 +127,20 @@ fn a_call_that_does_not_wait_is_answered_at_once_with_its_text_beside_the_json()
     let CallOutcome::Done(message) = outcome else {
         panic!("pending")
     };
-    assert_eq!((message.id, message.status, &*message.data), (0, 0, &b"ok"[..]));
+    assert_eq!(
+        (message.id, message.status, &*message.data),
+        (0, 0, &b"ok"[..])
+    );
     let head = parse(&message);
-    assert_eq!((head["name"].as_str(), head["exitCode"].as_i64()), (Some("debug_noop"), Some(0)));
+    assert_eq!(
+        (head["name"].as_str(), head["exitCode"].as_i64()),
+        (Some("debug_noop"), Some(0))
+    );
     assert!(head.get("output").is_none());
-    assert_eq!(head["metadata"]["a3s_tool_result_evidence"]["original_bytes"], 2);
+    assert_eq!(
+        head["metadata"]["a3s_tool_result_evidence"]["original_bytes"],
+        2
+    );
 }
 
 #[test]
@@ -140,7 +159,10 @@ fn a_call_that_waits_has_exactly_one_terminal_message_also_when_cancelled() {
     assert_eq!((message.id, message.status), (long, 1));
     assert_eq!(parse(&message)["code"], "CANCELLED");
     assert!(since.elapsed() < Duration::from_secs(3));
-    assert!(matches!(mailbox_next(host.mailbox, Duration::ZERO), Next::Timeout));
+    assert!(matches!(
+        mailbox_next(host.mailbox, Duration::ZERO),
+        Next::Timeout
+    ));
 }
 
 #[test]
@@ -149,7 +171,10 @@ fn misuse_is_an_error_and_never_more() {
     for target in [0, 1, u64::MAX, host.mailbox, host.runtime] {
         let error = call(target, host.mailbox, "session.toolNames", b"{}", b"").unwrap_err();
         assert!(
-            matches!(error.code, ErrorCode::HandleClosed | ErrorCode::InvalidArgument),
+            matches!(
+                error.code,
+                ErrorCode::HandleClosed | ErrorCode::InvalidArgument
+            ),
             "{error:?}"
         );
     }
@@ -159,16 +184,39 @@ fn misuse_is_an_error_and_never_more() {
         ("session.tool", b"[]"),
         ("session.tool", b"{\"name\":1}"),
         ("session.tool", b"\xff\xfe"),
-        ("session.tool", b"{\"name\":\"debug_noop\",\"name\":\"debug_noop\"}"),
+        (
+            "session.tool",
+            b"{\"name\":\"debug_noop\",\"name\":\"debug_noop\"}",
+        ),
         ("session.tool", b"{\"name\":\"debug_noop\",\"extra\":1}"),
     ] {
         let error = call(host.session, host.mailbox, method, json, b"").unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidArgument, "{method} {json:?}");
     }
-    let deep = format!("{{\"name\":\"debug_noop\",\"args\":{}1{}}}", "[".repeat(200), "]".repeat(200));
-    let error = call(host.session, host.mailbox, "session.tool", deep.as_bytes(), b"").unwrap_err();
+    let deep = format!(
+        "{{\"name\":\"debug_noop\",\"args\":{}1{}}}",
+        "[".repeat(200),
+        "]".repeat(200)
+    );
+    let error = call(
+        host.session,
+        host.mailbox,
+        "session.tool",
+        deep.as_bytes(),
+        b"",
+    )
+    .unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidArgument);
-    assert!(call(host.session, 0, "session.tool", b"{\"name\":\"debug_noop\"}", b"").is_err());
+    assert!(
+        call(
+            host.session,
+            0,
+            "session.tool",
+            b"{\"name\":\"debug_noop\"}",
+            b""
+        )
+        .is_err()
+    );
     release(12_345);
     release(host.session);
     release(host.session);
@@ -180,10 +228,19 @@ fn misuse_is_an_error_and_never_more() {
 fn an_option_that_is_wrong_is_named() {
     let host = Host::open(json!([]));
     for (options, field) in [
-        (json!({ "toolResultTransformPolicyy": 1 }), "toolResultTransformPolicyy"),
-        (json!({ "queueLimits": { "maxActive": 0 } }), "queue_limits.max_active"),
+        (
+            json!({ "toolResultTransformPolicyy": 1 }),
+            "toolResultTransformPolicyy",
+        ),
+        (
+            json!({ "queueLimits": { "maxActive": 0 } }),
+            "queue_limits.max_active",
+        ),
         (json!({ "toolTimeoutMs": -1 }), "toolTimeoutMs"),
-        (json!({ "permissionPolicy": { "deny": ["bash("] } }), "permission_policy"),
+        (
+            json!({ "permissionPolicy": { "deny": ["bash("] } }),
+            "permission_policy",
+        ),
     ] {
         let request = bytes(&json!({ "workspace": "/m", "options": options }));
         let error = match call(host.agent, host.mailbox, "agent.session", &request, b"") {
@@ -202,15 +259,33 @@ fn a_tool_of_the_application_is_asked_and_answers() {
     let host = Host::open(one_tool());
     let operation = host.start("ask", json!({ "word": "hi" }));
     let question = next(host.mailbox);
-    assert_eq!((question.kind, question.owner), (MessageKind::HostCall, host.session));
+    assert_eq!(
+        (question.kind, question.owner),
+        (MessageKind::HostCall, host.session)
+    );
     let input = parse(&question);
-    assert_eq!((input["hostRef"].as_u64(), input["args"]["word"].as_str()), (Some(7), Some("hi")));
-    assert_eq!(host_progress(question.id, "half way"), ReplyStatus::Accepted);
+    assert_eq!(
+        (input["hostRef"].as_u64(), input["args"]["word"].as_str()),
+        (Some(7), Some("hi"))
+    );
+    assert_eq!(
+        host_progress(question.id, "half way"),
+        ReplyStatus::Accepted
+    );
     let reply = bytes(&json!({ "metadata": { "n": 1 } }));
-    assert_eq!(host_reply(question.id, true, &reply, "grüße".as_bytes()), ReplyStatus::Accepted);
-    assert_eq!(host_reply(question.id, true, b"", b"late"), ReplyStatus::Stale);
+    assert_eq!(
+        host_reply(question.id, true, &reply, "grüße".as_bytes()),
+        ReplyStatus::Accepted
+    );
+    assert_eq!(
+        host_reply(question.id, true, b"", b"late"),
+        ReplyStatus::Stale
+    );
     let message = next(host.mailbox);
-    assert_eq!((message.id, &*message.data), (operation, "grüße".as_bytes()));
+    assert_eq!(
+        (message.id, &*message.data),
+        (operation, "grüße".as_bytes())
+    );
     assert_eq!(parse(&message)["metadata"]["n"], 1);
     assert_eq!(host_progress(question.id, "too late"), ReplyStatus::Stale);
 }
@@ -219,7 +294,12 @@ fn a_tool_of_the_application_is_asked_and_answers() {
 fn what_a_handler_throws_or_answers_wrongly_is_a_failed_result() {
     let host = Host::open(one_tool());
     for (ok, json, data, status) in [
-        (true, &br#"{"hostError":"boom"}"#[..], &b""[..], ReplyStatus::Accepted),
+        (
+            true,
+            &br#"{"hostError":"boom"}"#[..],
+            &b""[..],
+            ReplyStatus::Accepted,
+        ),
         (false, b"boom", b"", ReplyStatus::Accepted),
         (true, b"{\"unknown\":1}", b"boom", ReplyStatus::Invalid),
         (true, b"{}", b"\xff", ReplyStatus::Invalid),
@@ -243,7 +323,10 @@ fn a_question_that_is_no_longer_needed_is_called_off_and_a_late_answer_is_harmle
     let off = next(host.mailbox);
     assert_eq!((off.kind, off.id), (MessageKind::HostCancel, question.id));
     assert_eq!(next(host.mailbox).id, operation);
-    assert_eq!(host_reply(question.id, true, b"", b"late"), ReplyStatus::Stale);
+    assert_eq!(
+        host_reply(question.id, true, b"", b"late"),
+        ReplyStatus::Stale
+    );
     assert_eq!(host_progress(question.id, "late"), ReplyStatus::Stale);
 }
 
@@ -253,14 +336,25 @@ fn a_handler_calls_other_tools_only_while_its_own_call_runs() {
     host.start("ask", json!({}));
     let question = next(host.mailbox);
     let nested = json!({ "name": "debug_noop", "args": {} });
-    let inner = settle(question.id, host.mailbox, "hostCall.invokeTool", nested.clone());
+    let inner = settle(
+        question.id,
+        host.mailbox,
+        "hostCall.invokeTool",
+        nested.clone(),
+    );
     assert_eq!((inner.status, &*inner.data), (0, &b"ok"[..]));
     let itself = json!({ "name": "ask", "args": {} });
     let inner = settle(question.id, host.mailbox, "hostCall.invokeTool", itself);
     assert_eq!(parse(&inner)["errorKind"]["type"], "invalid_argument");
     let _ = host_reply(question.id, true, b"", b"done");
     next(host.mailbox);
-    let error = call(question.id, host.mailbox, "hostCall.invokeTool", &bytes(&nested), b"");
+    let error = call(
+        question.id,
+        host.mailbox,
+        "hostCall.invokeTool",
+        &bytes(&nested),
+        b"",
+    );
     assert_eq!(error.unwrap_err().code, ErrorCode::HandleClosed);
 }
 
@@ -298,7 +392,12 @@ fn a_panic_anywhere_is_an_error_and_everything_goes_on() {
     let entry = bytes(&json!({ "place": "entry" }));
     let error = call(host.runtime, host.mailbox, "debug.panic", &entry, b"").unwrap_err();
     assert_eq!(error.code, ErrorCode::Panic);
-    let task = settle(host.runtime, host.mailbox, "debug.panic", json!({ "place": "task" }));
+    let task = settle(
+        host.runtime,
+        host.mailbox,
+        "debug.panic",
+        json!({ "place": "task" }),
+    );
     assert_eq!(parse(&task)["code"], "PANIC");
     assert_eq!(parse(&host.tool("debug_panic", json!({})))["code"], "PANIC");
     for _ in 0..100 {
@@ -310,7 +409,12 @@ fn a_panic_anywhere_is_an_error_and_everything_goes_on() {
 fn every_code_crosses_as_it_is() {
     let host = Host::open(json!([]));
     for code in ErrorCode::ALL {
-        let message = settle(host.runtime, host.mailbox, "debug.fail", json!({ "code": code }));
+        let message = settle(
+            host.runtime,
+            host.mailbox,
+            "debug.fail",
+            json!({ "code": code }),
+        );
         assert_eq!(parse(&message)["code"], code.as_str());
     }
 }
@@ -326,7 +430,13 @@ fn closing_a_mailbox_wakes_its_reader_and_cancels_what_reports_to_it() {
     assert!(matches!(reader.join().unwrap(), Next::Closed));
     assert!(matches!(mailbox_next(other, PATIENCE), Next::Closed));
     let since = Instant::now();
-    while parse(&settle(host.session, host.mailbox, "session.activeTools", json!({}))) != json!([]) {
+    while parse(&settle(
+        host.session,
+        host.mailbox,
+        "session.activeTools",
+        json!({}),
+    )) != json!([])
+    {
         assert!(since.elapsed() < PATIENCE);
         std::thread::yield_now();
     }
@@ -349,9 +459,15 @@ fn a_notification_comes_once_between_drains() {
         for _ in 0..10 {
             next(mailbox);
         }
-        assert!(matches!(mailbox_next(mailbox, Duration::ZERO), Next::Timeout));
+        assert!(matches!(
+            mailbox_next(mailbox, Duration::ZERO),
+            Next::Timeout
+        ));
         let told = count.load(std::sync::atomic::Ordering::SeqCst);
-        assert!((round..=round * 10).contains(&told), "{told} in round {round}");
+        assert!(
+            (round..=round * 10).contains(&told),
+            "{told} in round {round}"
+        );
     }
     mailbox_close(mailbox);
 }
@@ -360,7 +476,8 @@ fn a_notification_comes_once_between_drains() {
 #[test]
 fn text_and_bytes_cross_unchanged() {
     let host = Host::open(json!([]));
-    let value = json!({ "nul": "\u{0}", "big": 9_007_199_254_740_993_i64, "deep": [[[]]], "emoji": "🦀" });
+    let value =
+        json!({ "nul": "\u{0}", "big": 9_007_199_254_740_993_i64, "deep": [[[]]], "emoji": "🦀" });
     let data: Vec<u8> = (0..=255).cycle().take(1 << 20).collect();
     let request = bytes(&json!({ "value": value }));
     let outcome = call(host.runtime, host.mailbox, "debug.echo", &request, &data).unwrap();
@@ -388,7 +505,12 @@ fn a_thousand_sessions_leave_nothing_behind() {
         settle(session, host.mailbox, "session.close", json!({}));
         release(session);
     }
-    let listed = parse(&settle(host.agent, host.mailbox, "agent.listSessions", json!({})));
+    let listed = parse(&settle(
+        host.agent,
+        host.mailbox,
+        "agent.listSessions",
+        json!({}),
+    ));
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert!(debug_counts().operations <= before + 8);
 }

@@ -2,9 +2,12 @@
 //!
 //! Each program of `tests/abi` and `examples/c` is compiled twice, as C11 and as C++17, with every warning an
 //! error, linked with the library that cargo built for this test, and run.
+
 #![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
     clippy::disallowed_methods,
-    reason = "the test compiles programs and makes a workspace for them"
+    reason = "a test"
 )]
 
 use a3s_code_capi::{a3s_buf, a3s_bytes, a3s_message};

@@ -98,9 +98,7 @@ pub const EVENT_TYPES: &[EventSpec] = &[
     EventSpec {
         name: "agent_start",
         doc: "Run starts.",
-        fields: &[
-            field("prompt", Type::String, true),
-        ],
+        fields: &[field("prompt", Type::String, true)],
     },
     EventSpec {
         name: "agent_mode_changed",
@@ -114,23 +112,17 @@ pub const EVENT_TYPES: &[EventSpec] = &[
     EventSpec {
         name: "turn_start",
         doc: "A turn starts; the same turn may repeat after a stream retry.",
-        fields: &[
-            field("turn", Type::Integer, true),
-        ],
+        fields: &[field("turn", Type::Integer, true)],
     },
     EventSpec {
         name: "text_delta",
         doc: "Piece of the answer.",
-        fields: &[
-            field("text", Type::String, true),
-        ],
+        fields: &[field("text", Type::String, true)],
     },
     EventSpec {
         name: "reasoning_delta",
         doc: "Piece of the reasoning.",
-        fields: &[
-            field("text", Type::String, true),
-        ],
+        fields: &[field("text", Type::String, true)],
     },
     EventSpec {
         name: "tool_start",

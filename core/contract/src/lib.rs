@@ -28,15 +28,14 @@ pub use method::{Argument, METHODS, Method, Target, Type};
 pub use options::{
     AgentConfig, ArtifactStoreLimits, ConfirmationPolicy, MemoryFile, PermissionDecision,
     PermissionPolicy, PermissionRule, PresentationMode, QueueLimits, ReadFileOptions, SandboxMode,
-    SandboxSettings,
-    SessionOptions, TimeoutAction, ToolPresentationProfile, ToolResultTransformPolicy,
-    WorkspaceBackend, WorkspaceCapability,
+    SandboxSettings, SessionOptions, TimeoutAction, ToolPresentationProfile,
+    ToolResultTransformPolicy, WorkspaceBackend, WorkspaceCapability,
 };
-pub use schema::{definitions, schema_hash};
 pub use result::{
     ActiveTool, OpenedAgent, OpenedSession, SdkCapability, ToolArtifact, ToolDefinition,
     ToolErrorKind, ToolResult, Trust,
 };
+pub use schema::{definitions, schema_hash};
 
 /// Largest integer that every language of the wire keeps exactly: 2^53 - 1.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

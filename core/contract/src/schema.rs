@@ -50,10 +50,7 @@ pub fn definitions() -> BTreeMap<String, Value> {
         WorkspaceBackend,
         WorkspaceCapability,
     );
-    generator
-        .take_definitions(true)
-        .into_iter()
-        .collect()
+    generator.take_definitions(true).into_iter().collect()
 }
 
 /// Fingerprint of the contract, 16 hex digits: compiled into each binding and compared when it loads.

@@ -140,8 +140,7 @@ async fn open_workspace(
 }
 
 async fn open_local(root: String, read_only: bool) -> Result<Arc<dyn Workspace>> {
-    let opened =
-        tokio::task::spawn_blocking(move || LocalWorkspace::open(&root, read_only)).await;
+    let opened = tokio::task::spawn_blocking(move || LocalWorkspace::open(&root, read_only)).await;
     match opened {
         Ok(Ok(workspace)) => Ok(Arc::new(workspace)),
         Ok(Err(error)) => Err(match error.kind() {

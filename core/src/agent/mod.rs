@@ -54,7 +54,10 @@ impl Agent {
         workspace: impl Into<String>,
         options: SessionOptions,
     ) -> Result<AgentSession> {
-        self.session_builder(workspace).options(options).build().await
+        self.session_builder(workspace)
+            .options(options)
+            .build()
+            .await
     }
 
     /// Ids of the live sessions, sorted.

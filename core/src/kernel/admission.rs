@@ -21,7 +21,9 @@ pub(crate) struct Line {
 }
 
 /// A place among the calls that run; given back when dropped.
-pub(crate) struct Slot(#[allow(dead_code, reason = "held for its drop")] Option<OwnedSemaphorePermit>);
+pub(crate) struct Slot(
+    #[allow(dead_code, reason = "held for its drop")] Option<OwnedSemaphorePermit>,
+);
 
 impl Line {
     pub(crate) fn new(limits: &QueueLimits) -> Self {

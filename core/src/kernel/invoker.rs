@@ -165,14 +165,13 @@ impl BuiltinInvoker {
     }
 
     /// Starts the runtime's own engine for a call that was already decided.
-    pub(crate) async fn invoke_engine(&self, name: &str, args: Value) -> Result<Settled, CodeError> {
+    pub(crate) async fn invoke_engine(
+        &self,
+        name: &str,
+        args: Value,
+    ) -> Result<Settled, CodeError> {
         self.0
             .start(Origin::RUNTIME_INTERNAL, name, args, self.0.caller.clone())
             .await
-    }
-
-    /// The same route narrowed to these tools.
-    pub(crate) fn restricted_to(&self, names: impl IntoIterator<Item = String>) -> Self {
-        Self(self.0.restricted_to(names))
     }
 }

@@ -16,8 +16,8 @@ use crate::error::CodeError;
 use crate::evidence;
 use crate::governance::{
     BudgetDecision, ConfirmationOutcome, ConfirmationRequest, HookEvent, HookPoint, HookResult,
-    PermissionQuery, PreToolOutcome, check_budget, control_file_beneath, record_budget, sanitize_text,
-    sanitize_value,
+    PermissionQuery, PreToolOutcome, check_budget, control_file_beneath, record_budget,
+    sanitize_text, sanitize_value,
 };
 use crate::tools::{OutputSink, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue};
 use a3s_code_contract::{PermissionDecision, ToolCapabilities, ToolErrorKind, ToolResult};
@@ -108,11 +108,7 @@ impl Kernel {
     }
 
     /// Every stage before the tool runs, in order.
-    async fn admit(
-        &self,
-        live: &mut Live,
-        invocation: &Invocation,
-    ) -> Result<Admitted, ToolError> {
+    async fn admit(&self, live: &mut Live, invocation: &Invocation) -> Result<Admitted, ToolError> {
         let registered = resolve(live, invocation)?;
         guard_recursion(live)?;
         validate(&registered, &live.args)?;
@@ -134,11 +130,7 @@ impl Kernel {
     }
 
     /// Hooks may refuse the call or replace its arguments, which are then validated again.
-    async fn pre_hooks(
-        &self,
-        live: &mut Live,
-        registered: &Registered,
-    ) -> Result<(), ToolError> {
+    async fn pre_hooks(&self, live: &mut Live, registered: &Registered) -> Result<(), ToolError> {
         if self.parts.hooks.count() == 0 {
             return Ok(());
         }
@@ -176,7 +168,9 @@ impl Kernel {
                 format!("`{path}` holds control files, which governed calls may not touch"),
             ));
         }
-        if !live.origin.passes_through(Gate::Skills) && !live.origin.passes_through(Gate::Permission) {
+        if !live.origin.passes_through(Gate::Skills)
+            && !live.origin.passes_through(Gate::Permission)
+        {
             return Ok(());
         }
         let subjects = registered
@@ -223,10 +217,6 @@ impl Kernel {
             ));
         };
         let timeout = self.parts.confirmation_timeout;
-        self.parts.events.emit("confirmation_required", || {
-            json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
-                    "timeoutMs": millis(timeout) })
-        });
         let asked = provider.confirm(ConfirmationRequest {
             tool_id: live.frame.id.clone(),
             tool_name: live.frame.tool.clone(),
@@ -234,6 +224,11 @@ impl Kernel {
             session_id: self.parts.session_id.to_string(),
             reason,
             timeout,
+        });
+        // The question waits before it is announced: a fast answer finds it.
+        self.parts.events.emit("confirmation_required", || {
+            json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
+                    "timeoutMs": millis(timeout) })
         });
         let outcome = match AssertUnwindSafe(asked).catch_unwind().await {
             Ok(outcome) => outcome,
@@ -520,7 +515,10 @@ fn resolve(live: &Live, invocation: &Invocation) -> Result<Arc<Registered>, Tool
     let registered = live.registered.as_ref().ok_or_else(|| {
         ToolError::invalid(
             "name",
-            format!("There is no tool named `{}` in this session.", live.frame.tool),
+            format!(
+                "There is no tool named `{}` in this session.",
+                live.frame.tool
+            ),
         )
     })?;
     if let Some(only) = &invocation.only
@@ -553,15 +551,16 @@ fn guard_recursion(live: &Live) -> Result<(), ToolError> {
 }
 
 fn validate(registered: &Registered, args: &Value) -> Result<(), ToolError> {
-    registered.schema.validate(args).map_err(|violations| {
+    registered.schema.check(args).map_err(|violations| {
+        let message = violations.message;
         ToolError::new(
             ToolErrorKind::InvalidArgument {
-                argument: registered.schema.first_argument(args),
-                message: violations.clone(),
+                argument: violations.argument,
+                message: message.clone(),
                 bound: None,
             },
             format!(
-                "Invalid arguments for `{}`: {violations}\n[The same arguments will be refused again; change them.]",
+                "Invalid arguments for `{}`: {message}\n[The same arguments will be refused again; change them.]",
                 registered.definition.name
             ),
         )

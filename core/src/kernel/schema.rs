@@ -121,11 +121,13 @@ impl CompiledSchema {
     ///
     /// # Errors
     /// The violations, at most 8 in at most 4 KiB, each naming the argument and the bound.
+    #[cfg(test)]
     pub(crate) fn validate(&self, args: &Value) -> Result<(), String> {
         self.check(args).map_err(|violations| violations.message)
     }
 
     /// Top-level argument of the first violation, when there is one and it lies in an argument.
+    #[cfg(test)]
     pub(crate) fn first_argument(&self, args: &Value) -> Option<String> {
         self.check(args).err().and_then(|found| found.argument)
     }

@@ -2,8 +2,8 @@
 //! whether there is a repository or not. `.ignore` outranks `.gitignore`, which outranks `exclude`; within
 //! one sort the deeper folder outranks the higher one. Nothing outside the workspace is consulted.
 
-use super::files::read_whole;
 use super::SearchScope;
+use super::files::read_whole;
 use crate::workspace::{DirEntry, FileKind, WorkspacePath};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};

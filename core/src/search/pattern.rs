@@ -125,8 +125,19 @@ mod tests {
     #[test]
     fn patterns_that_climb_or_are_wrong_are_refused() {
         for pattern in [
-            "", " ", "../*", "a/../b", "..", "{..,a}/b", "{a,..}/b", "/etc/*", "{/etc,a}/*", "a[", "{a",
-            "a\0b", "x/..",
+            "",
+            " ",
+            "../*",
+            "a/../b",
+            "..",
+            "{..,a}/b",
+            "{a,..}/b",
+            "/etc/*",
+            "{/etc,a}/*",
+            "a[",
+            "{a",
+            "a\0b",
+            "x/..",
         ] {
             assert!(
                 matches!(

@@ -82,14 +82,18 @@ impl AgentSession {
     /// Fetches the complete original of a cut result of this session while it is retained.
     #[must_use]
     pub fn get_artifact(&self, uri: &str) -> Option<ToolArtifact> {
-        self.inner.kernel.artifacts().get(uri).map(|artifact| ToolArtifact {
-            artifact_id: artifact.id,
-            artifact_uri: artifact.uri,
-            tool_name: artifact.tool_name,
-            content: String::from_utf8_lossy(&artifact.content).into_owned(),
-            original_bytes: artifact.original_bytes,
-            shown_bytes: artifact.shown_bytes,
-        })
+        self.inner
+            .kernel
+            .artifacts()
+            .get(uri)
+            .map(|artifact| ToolArtifact {
+                artifact_id: artifact.id,
+                artifact_uri: artifact.uri,
+                tool_name: artifact.tool_name,
+                content: String::from_utf8_lossy(&artifact.content).into_owned(),
+                original_bytes: artifact.original_bytes,
+                shown_bytes: artifact.shown_bytes,
+            })
     }
 
     /// The same with its exact bytes and without a text made of them.

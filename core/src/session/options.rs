@@ -56,7 +56,10 @@ impl SessionOptions {
     }
 
     /// How long results are shortened.
-    pub fn with_tool_result_transform_policy(mut self, policy: ToolResultTransformPolicyV1) -> Self {
+    pub fn with_tool_result_transform_policy(
+        mut self,
+        policy: ToolResultTransformPolicyV1,
+    ) -> Self {
         self.policy = Some(policy);
         self
     }
@@ -128,13 +131,19 @@ impl SessionOptions {
     }
 
     /// Tools that the model is not shown; they stay callable by the application.
-    pub fn with_hidden_tools<I: Into<String>>(mut self, names: impl IntoIterator<Item = I>) -> Self {
+    pub fn with_hidden_tools<I: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = I>,
+    ) -> Self {
         self.wire.hidden_tools = names.into_iter().map(Into::into).collect();
         self
     }
 
     /// How tools are presented to the model.
-    pub fn with_tool_presentation_profile(mut self, profile: wire::ToolPresentationProfile) -> Self {
+    pub fn with_tool_presentation_profile(
+        mut self,
+        profile: wire::ToolPresentationProfile,
+    ) -> Self {
         self.wire.tool_presentation_profile = Some(profile);
         self
     }
@@ -175,7 +184,11 @@ pub(crate) struct Resolved {
 /// Validates the options; nothing has been opened yet.
 pub(crate) fn resolve(options: &SessionOptions) -> Result<Resolved> {
     let wire = &options.wire;
-    if wire.session_id.as_ref().is_some_and(|id| id.trim().is_empty()) {
+    if wire
+        .session_id
+        .as_ref()
+        .is_some_and(|id| id.trim().is_empty())
+    {
         return Err(CodeError::option("session_id", "must not be empty"));
     }
     refuse_unserved(wire)?;
@@ -186,15 +199,15 @@ pub(crate) fn resolve(options: &SessionOptions) -> Result<Resolved> {
     };
     let policy = PinnedPolicy::new(policy)
         .map_err(|error| CodeError::option("tool_result_transform_policy", error.to_string()))?;
-    let permissions: Arc<dyn PermissionChecker> = match (&options.permissions, &wire.permission_policy)
-    {
-        (Some(checker), _) => Arc::clone(checker),
-        (None, Some(policy)) => Arc::new(
-            PermissionRules::compile(policy)
-                .map_err(|error| CodeError::option("permission_policy", error.to_string()))?,
-        ),
-        (None, None) => Arc::new(PermissionRules::default_posture()),
-    };
+    let permissions: Arc<dyn PermissionChecker> =
+        match (&options.permissions, &wire.permission_policy) {
+            (Some(checker), _) => Arc::clone(checker),
+            (None, Some(policy)) => Arc::new(
+                PermissionRules::compile(policy)
+                    .map_err(|error| CodeError::option("permission_policy", error.to_string()))?,
+            ),
+            (None, None) => Arc::new(PermissionRules::default_posture()),
+        };
     let (confirmation, queue, confirmation_timeout) = confirmation(options)?;
     let hooks = Arc::new(Hooks::default());
     for hook in &options.hooks {
@@ -204,14 +217,17 @@ pub(crate) fn resolve(options: &SessionOptions) -> Result<Resolved> {
     }
     let security = match (&options.security, wire.default_security) {
         (Some(provider), _) => Some(Arc::clone(provider)),
-        (None, Some(true)) => {
-            Some(Arc::new(crate::governance::DefaultSecurityProvider) as _)
-        }
+        (None, Some(true)) => Some(Arc::new(crate::governance::DefaultSecurityProvider) as _),
         (None, _) => None,
     };
     let queue_limits = wire.queue_limits.clone().unwrap_or_default();
     in_range("queue_limits.max_active", queue_limits.max_active, 1, 1024)?;
-    in_range("queue_limits.max_pending", queue_limits.max_pending, 0, 100_000)?;
+    in_range(
+        "queue_limits.max_pending",
+        queue_limits.max_pending,
+        0,
+        100_000,
+    )?;
     in_range("tool_timeout_ms", wire.tool_timeout_ms, 1, MAX_LIMIT_MS)?;
     Ok(Resolved {
         policy,
@@ -238,7 +254,12 @@ type Confirmation = (
 fn confirmation(options: &SessionOptions) -> Result<Confirmation> {
     let policy = options.wire.confirmation_policy.as_ref();
     let limit = policy.and_then(|policy| policy.default_timeout_ms);
-    in_range("confirmation_policy.default_timeout_ms", limit, 1, MAX_LIMIT_MS)?;
+    in_range(
+        "confirmation_policy.default_timeout_ms",
+        limit,
+        1,
+        MAX_LIMIT_MS,
+    )?;
     let timeout = limit.map_or(DEFAULT_CONFIRMATION_TIMEOUT, |limit| {
         Duration::from_millis(u64::from(limit))
     });
@@ -266,14 +287,27 @@ fn refuse_unserved(wire: &wire::SessionOptions) -> Result<()> {
     };
     match &wire.sandbox {
         None | Some(SandboxSettings::Mode(SandboxMode::Auto | SandboxMode::Off)) => {}
-        Some(_) => return unserved("option `sandbox`: no sandbox is available yet; `auto` and `off` are accepted"),
+        Some(_) => {
+            return unserved(
+                "option `sandbox`: no sandbox is available yet; `auto` and `off` are accepted",
+            );
+        }
     }
     if let Some(profile) = &wire.tool_presentation_profile {
-        if !matches!(profile.mode, PresentationMode::Direct | PresentationMode::Disabled) {
-            return unserved("option `toolPresentationProfile`: modes `direct` and `disabled` are served");
+        if !matches!(
+            profile.mode,
+            PresentationMode::Direct | PresentationMode::Disabled
+        ) {
+            return unserved(
+                "option `toolPresentationProfile`: modes `direct` and `disabled` are served",
+            );
         }
         const SCHEMA: &str = "a3s.code.tool-presentation-profile.v1";
-        if profile.schema.as_ref().is_some_and(|schema| schema != SCHEMA) {
+        if profile
+            .schema
+            .as_ref()
+            .is_some_and(|schema| schema != SCHEMA)
+        {
             return Err(CodeError::option(
                 "tool_presentation_profile",
                 format!("`schema` must be `{SCHEMA}`"),

@@ -2,9 +2,7 @@
 
 use super::attempt::Attempt;
 use super::page::{Page, fingerprint};
-use super::{
-    PathUse, Tool, ToolCall, ToolCapabilities, ToolError, ToolOutput, schema,
-};
+use super::{PathUse, Tool, ToolCall, ToolCapabilities, ToolError, ToolOutput, schema};
 use crate::workspace::{DirEntry, FileKind, Wait, Workspace, name};
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -131,7 +129,11 @@ fn row(text: &mut String, entry: &DirEntry) {
         FileKind::File => size(entry.len),
         _ => "-".to_owned(),
     };
-    let _ = writeln!(text, "{kind:<6} {size:>8} {}{suffix}", name::printable(&entry.name));
+    let _ = writeln!(
+        text,
+        "{kind:<6} {size:>8} {}{suffix}",
+        name::printable(&entry.name)
+    );
 }
 
 fn size(bytes: u64) -> String {
@@ -198,12 +200,20 @@ mod tests {
             scratch.write(format!("d/{n:02}{}", "x".repeat(200)), "");
         }
         let workspace = LocalWorkspace::open(&scratch.root(), false).unwrap();
-        let (mut seen, mut args) = (String::new(), LsArgs { path: Some("d".into()), ..LsArgs::default() });
+        let (mut seen, mut args) = (
+            String::new(),
+            LsArgs {
+                path: Some("d".into()),
+                ..LsArgs::default()
+            },
+        );
         loop {
             let output = list(&workspace, Wait::Allowed, &args, 1024).unwrap();
             assert!(output.text.len() <= 1024);
             seen.push_str(&output.text);
-            args.cursor = output.metadata["page"]["next_cursor"].as_str().map(str::to_owned);
+            args.cursor = output.metadata["page"]["next_cursor"]
+                .as_str()
+                .map(str::to_owned);
             if args.cursor.is_none() {
                 break;
             }
@@ -237,7 +247,13 @@ mod tests {
                 "file         1B new\\x0aline",
             ]
         );
-        assert_eq!((&output.metadata["path"], &output.metadata["page"]["truncated"]), (&json!("p"), &json!(false)));
+        assert_eq!(
+            (
+                &output.metadata["path"],
+                &output.metadata["page"]["truncated"]
+            ),
+            (&json!("p"), &json!(false))
+        );
     }
 
     // claims: CTR-07
@@ -251,7 +267,10 @@ mod tests {
         let first = ls(&workspace, json!({ "path": "d", "limit": 2 })).unwrap();
         let cursor = first.metadata["page"]["next_cursor"].clone();
         scratch.write("d/a-new-one", "x");
-        let refused = ls(&workspace, json!({ "path": "d", "limit": 2, "cursor": cursor }));
+        let refused = ls(
+            &workspace,
+            json!({ "path": "d", "limit": 2, "cursor": cursor }),
+        );
         assert_eq!(refused.unwrap_err().kind.tag(), "invalid_argument");
         let missing = ls(&workspace, json!({ "path": "gone" })).unwrap_err();
         assert_eq!(missing.kind.tag(), "not_found");

@@ -133,8 +133,20 @@ mod tests {
         let second = Page::cut(10, Some(4), Some(&cursor), 7).unwrap();
         assert_eq!((second.offset, second.end), (4, 8));
         assert!(Page::cut(10, Some(4), Some(&cursor), 8).is_err());
-        for foreign in ["200", "not-a-cursor", "4.x", "-1.0000000000000007", "99.0000000000000007", "10.0000000000000007", "+4.0000000000000007", "4.7"] {
-            assert!(Page::cut(10, Some(4), Some(foreign), 7).is_err(), "{foreign}");
+        for foreign in [
+            "200",
+            "not-a-cursor",
+            "4.x",
+            "-1.0000000000000007",
+            "99.0000000000000007",
+            "10.0000000000000007",
+            "+4.0000000000000007",
+            "4.7",
+        ] {
+            assert!(
+                Page::cut(10, Some(4), Some(foreign), 7).is_err(),
+                "{foreign}"
+            );
         }
         for limit in [0, 1001, usize::MAX] {
             assert!(Page::cut(10, Some(limit), None, 7).is_err(), "{limit}");

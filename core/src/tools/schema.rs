@@ -10,7 +10,10 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
     tidy(&mut schema);
     schema
 }
@@ -20,7 +23,9 @@ fn tidy(schema: &mut Value) {
         Value::Object(map) => {
             map.remove("title");
             if map.get("format").is_some_and(|format| {
-                format.as_str().is_some_and(|format| format.starts_with("uint") || format.starts_with("int"))
+                format
+                    .as_str()
+                    .is_some_and(|format| format.starts_with("uint") || format.starts_with("int"))
             }) {
                 map.remove("format");
             }

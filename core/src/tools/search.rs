@@ -151,7 +151,9 @@ impl Tool for SearchTool {
 
     async fn run(&self, call: ToolCall) -> Result<ToolOutput, ToolError> {
         let args: SearchArgs = call.parse()?;
-        let cancelled = call.cancellation().clone();
+        let cancelled = call.cancellation().child_token();
+        // The work is on another thread: when nobody waits for it any more, it must stop there.
+        let _stop = cancelled.clone().drop_guard();
         let value_wanted = call.value_wanted();
         let content_bytes = CONTENT_BYTES.min(call.max_output_bytes().saturating_sub(512));
         call.blocking_work(move |workspace, wait| {
@@ -245,8 +247,8 @@ impl Search<'_> {
     fn every_path(&self) -> Result<ToolOutput, ToolError> {
         self.refuse_grep_arguments()?;
         let found = self.paths(PathOrder::Path)?;
-        let mut output = ToolOutput::success(format!("[{} paths.]\n", found.paths.len()))
-            .with("mode", "glob");
+        let mut output =
+            ToolOutput::success(format!("[{} paths.]\n", found.paths.len())).with("mode", "glob");
         output.value = Some(ToolValue::Paths(found.paths));
         Ok(output)
     }
@@ -257,7 +259,10 @@ impl Search<'_> {
             path: self.folder()?,
             order,
         };
-        Ok(self.workspace.search().glob(&request, self.scope(&|| self.cancelled.is_cancelled()))?)
+        Ok(self
+            .workspace
+            .search()
+            .glob(&request, self.scope(&|| self.cancelled.is_cancelled()))?)
     }
 
     fn grep(&self) -> Result<ToolOutput, ToolError> {
@@ -292,7 +297,10 @@ impl Search<'_> {
             }
             OutputMode::Summary => Vec::new(),
             OutputMode::FilesWithMatches | OutputMode::Count => {
-                let counts = found.files.iter().map(|file| file.matching_lines.to_string());
+                let counts = found
+                    .files
+                    .iter()
+                    .map(|file| file.matching_lines.to_string());
                 let counts: Vec<String> = counts.collect();
                 let parts = found.files.iter().map(|file| &*file.path);
                 let seal = self.seal(shape.as_str(), parts.chain(counts.iter().map(|n| &**n)));
@@ -363,7 +371,10 @@ impl Search<'_> {
             include,
             detail,
         };
-        Ok(self.workspace.search().grep(&request, self.scope(&|| self.cancelled.is_cancelled()))?)
+        Ok(self
+            .workspace
+            .search()
+            .grep(&request, self.scope(&|| self.cancelled.is_cancelled()))?)
     }
 
     fn folder(&self) -> Result<crate::workspace::WorkspacePath, WorkspaceError> {
@@ -415,7 +426,9 @@ impl Search<'_> {
         match given.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(ToolError::invalid(
                 name,
-                format!("`{name}` goes with mode `grep`; in mode `glob` the query is the whole filter."),
+                format!(
+                    "`{name}` goes with mode `grep`; in mode `glob` the query is the whole filter."
+                ),
             )),
             None => Ok(()),
         }
@@ -423,13 +436,22 @@ impl Search<'_> {
 
     fn refuse_paging(&self, shape: OutputMode) -> Result<(), ToolError> {
         let shape = shape.as_str();
-        if self.args.cursor.as_deref().is_some_and(|cursor| !cursor.trim().is_empty()) {
+        if self
+            .args
+            .cursor
+            .as_deref()
+            .is_some_and(|cursor| !cursor.trim().is_empty())
+        {
             return Err(ToolError::invalid(
                 "cursor",
                 format!("output_mode `{shape}` has no pages."),
             ));
         }
-        if self.args.limit.is_some_and(|limit| limit != super::page::DEFAULT_LIMIT) {
+        if self
+            .args
+            .limit
+            .is_some_and(|limit| limit != super::page::DEFAULT_LIMIT)
+        {
             return Err(ToolError::invalid(
                 "limit",
                 format!("output_mode `{shape}` has no pages: leave `limit` out."),

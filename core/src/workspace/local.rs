@@ -51,7 +51,10 @@ impl LocalWorkspace {
             return Err(invalid(root, "it is empty or contains NUL".to_owned()));
         }
         let spelled = name::decode(root);
-        #[expect(clippy::disallowed_methods, reason = "the root's own name, before there is a handle")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the root's own name, before there is a handle"
+        )]
         let canonical = std::fs::canonicalize(std::ffi::OsStr::from_bytes(&spelled))
             .map_err(|error| io_failure(&shown, error))?;
         let canonical = canonical.as_os_str().as_bytes().to_vec();

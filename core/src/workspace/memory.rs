@@ -169,7 +169,12 @@ impl OpenFile for MemoryFile {
         file_facts(&self.0)
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8], _wait: Wait) -> Result<usize, WorkspaceError> {
+    fn read_at(
+        &self,
+        offset: u64,
+        buffer: &mut [u8],
+        _wait: Wait,
+    ) -> Result<usize, WorkspaceError> {
         let rest = usize::try_from(offset)
             .ok()
             .and_then(|offset| self.0.get(offset..))

@@ -104,7 +104,16 @@ mod tests {
 
     #[test]
     fn ordinary_names_are_spelled_as_they_are() {
-        for name in ["a.txt", "ünï 文档", "back\\slash", "\\x", "\\xZZ", "\\x2f", "\\x00", "C:\\x41"] {
+        for name in [
+            "a.txt",
+            "ünï 文档",
+            "back\\slash",
+            "\\x",
+            "\\xZZ",
+            "\\x2f",
+            "\\x00",
+            "C:\\x41",
+        ] {
             assert_eq!(encode(name.as_bytes()), name);
             assert_eq!(&*decode(name), name.as_bytes());
         }

@@ -56,7 +56,7 @@ impl WorkspacePath {
         } else {
             &all[..]
         };
-        if relative.first() == Some(&&b".."[..]) {
+        if climbs_out(relative) {
             return Err(outside(input));
         }
         if let Some(long) = relative.iter().find(|part| part.len() > MAX_NAME_BYTES) {
@@ -111,6 +111,21 @@ impl WorkspacePath {
             Self(format!("{}/{entry}", self.0))
         }
     }
+}
+
+/// True when the text alone goes above the root. A link might lead back in; such a path is refused too.
+fn climbs_out(path: &[&[u8]]) -> bool {
+    let mut depth = 0_usize;
+    path.iter().any(|part| {
+        if *part == b".." {
+            let above = depth == 0;
+            depth = depth.saturating_sub(1);
+            above
+        } else {
+            depth += 1;
+            false
+        }
+    })
 }
 
 /// Components without empty ones and `.`.
@@ -198,6 +213,8 @@ mod tests {
             "..",
             "../a",
             "./../a",
+            "a/../../b",
+            "a/b/../../../a/b",
             "/",
             "/w",
             "/w/app-secret/a",
@@ -241,6 +258,9 @@ mod tests {
     fn a_label_is_never_a_prefix() {
         assert!(WorkspacePath::parse("/a", "memory").is_err());
         assert_eq!(WorkspacePath::parse("a", "memory").unwrap().as_str(), "a");
-        assert_eq!(WorkspacePath::parse("/etc/x", "/").unwrap().as_str(), "etc/x");
+        assert_eq!(
+            WorkspacePath::parse("/etc/x", "/").unwrap().as_str(),
+            "etc/x"
+        );
     }
 }

@@ -84,7 +84,12 @@ mod tests {
 
     #[test]
     fn options_are_told_from_words() {
-        let parsed = Arguments::parse(words("a --json --prefix=EVID b --lang go"), &["json"], &["prefix", "lang"]).unwrap();
+        let parsed = Arguments::parse(
+            words("a --json --prefix=EVID b --lang go"),
+            &["json"],
+            &["prefix", "lang"],
+        )
+        .unwrap();
         assert_eq!(parsed.positional(), ["a", "b"]);
         assert!(parsed.flag("json"));
         assert_eq!(parsed.value("prefix"), Some("EVID"));

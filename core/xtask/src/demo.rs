@@ -36,30 +36,65 @@ pub(crate) fn run(layout: &Layout, words: &[String]) -> Result<bool> {
     for language in Language::ALL {
         let text = process::stdout(&mut language.demo(layout, &folder)?)
             .map_err(|failure| fail(format!("{}: {failure}", language.name())))?;
-        columns.push((language, read(&text).map_err(|problem| fail(format!("{}: {problem}", language.name())))?));
+        columns.push((
+            language,
+            read(&text).map_err(|problem| fail(format!("{}: {problem}", language.name())))?,
+        ));
     }
     let steps: Vec<&str> = columns[0].1.iter().map(|seen| seen.step.as_str()).collect();
-    print_row("step", columns.iter().map(|(language, _)| language.name().to_owned()), "");
+    print_row(
+        "step",
+        columns
+            .iter()
+            .map(|(language, _)| language.name().to_owned()),
+        "",
+    );
     let mut different = Vec::new();
     for (row, step) in steps.iter().enumerate() {
-        let seen: Vec<Option<&Observation>> = columns.iter().map(|(_, column)| column.get(row).filter(|seen| seen.step == *step)).collect();
-        let equal = seen.iter().all(|one| one.is_some_and(|one| Some(&one.value) == seen[0].map(|first| &first.value)));
+        let seen: Vec<Option<&Observation>> = columns
+            .iter()
+            .map(|(_, column)| column.get(row).filter(|seen| seen.step == *step))
+            .collect();
+        let equal = seen.iter().all(|one| {
+            one.is_some_and(|one| Some(&one.value) == seen[0].map(|first| &first.value))
+        });
         if !equal {
             different.push(*step);
         }
-        print_row(step, seen.iter().map(|one| one.map_or_else(|| "missing".to_owned(), shown)), if equal { "equal" } else { "DIFFERENT" });
+        print_row(
+            step,
+            seen.iter()
+                .map(|one| one.map_or_else(|| "missing".to_owned(), shown)),
+            if equal { "equal" } else { "DIFFERENT" },
+        );
     }
-    let same_length = columns.iter().all(|(_, column)| column.len() == steps.len());
+    let same_length = columns
+        .iter()
+        .all(|(_, column)| column.len() == steps.len());
     println!();
     if different.is_empty() && same_length {
         println!("results are equal in {} languages", columns.len());
         return Ok(true);
     }
-    println!("results differ: {}", if different.is_empty() { "the number of steps".to_owned() } else { different.join(", ") });
+    println!(
+        "results differ: {}",
+        if different.is_empty() {
+            "the number of steps".to_owned()
+        } else {
+            different.join(", ")
+        }
+    );
     for step in different {
         for (language, column) in &columns {
-            let value = column.iter().find(|seen| seen.step == step).map(|seen| seen.value.to_string());
-            println!("  {step} {}: {}", language.name(), value.unwrap_or_default());
+            let value = column
+                .iter()
+                .find(|seen| seen.step == step)
+                .map(|seen| seen.value.to_string());
+            println!(
+                "  {step} {}: {}",
+                language.name(),
+                value.unwrap_or_default()
+            );
         }
     }
     Ok(false)
@@ -68,12 +103,24 @@ pub(crate) fn run(layout: &Layout, words: &[String]) -> Result<bool> {
 fn read(text: &str) -> std::result::Result<Vec<Observation>, String> {
     let mut seen = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let value: Value = serde_json::from_str(line).map_err(|error| format!("{error} in {line}"))?;
-        let step = value["step"].as_str().ok_or_else(|| format!("no step in {line}"))?.to_owned();
+        let value: Value =
+            serde_json::from_str(line).map_err(|error| format!("{error} in {line}"))?;
+        let step = value["step"]
+            .as_str()
+            .ok_or_else(|| format!("no step in {line}"))?
+            .to_owned();
         let show = value["show"].as_str().map(str::to_owned);
-        seen.push(Observation { step, value: value["value"].clone(), show });
+        seen.push(Observation {
+            step,
+            value: value["value"].clone(),
+            show,
+        });
     }
-    if seen.is_empty() { Err("it printed nothing".to_owned()) } else { Ok(seen) }
+    if seen.is_empty() {
+        Err("it printed nothing".to_owned())
+    } else {
+        Ok(seen)
+    }
 }
 
 fn shown(seen: &Observation) -> String {
@@ -103,8 +150,14 @@ mod tests {
 
     #[test]
     fn observations_are_read_line_by_line() {
-        let seen = read("{\"step\":\"a\",\"value\":[1,2]}\n\n{\"step\":\"b\",\"value\":3,\"show\":\"three\"}\n").unwrap();
-        assert_eq!(seen.iter().map(shown).collect::<Vec<_>>(), ["2 items", "three"]);
+        let seen = read(
+            "{\"step\":\"a\",\"value\":[1,2]}\n\n{\"step\":\"b\",\"value\":3,\"show\":\"three\"}\n",
+        )
+        .unwrap();
+        assert_eq!(
+            seen.iter().map(shown).collect::<Vec<_>>(),
+            ["2 items", "three"]
+        );
         assert!(read("").is_err());
         assert!(read("{}").is_err());
     }

@@ -31,10 +31,18 @@ impl Layout {
             None => std::env::current_dir().at(Path::new("."))?,
         };
         if !root.join("core/contract/Cargo.toml").is_file() {
-            return Err(fail(format!("{} is not the root of the repository", root.display())));
+            return Err(fail(format!(
+                "{} is not the root of the repository",
+                root.display()
+            )));
         }
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |path| root.join(path));
-        Ok(Self { root, target, profile })
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| root.join("target"), |path| root.join(path));
+        Ok(Self {
+            root,
+            target,
+            profile,
+        })
     }
 
     /// A path beneath the root.

@@ -61,7 +61,11 @@ fn run(command: &mut Command, mut log: Option<File>) -> Result<Outcome> {
         line.clear();
     }
     let status = child.wait().map_err(broken)?;
-    Ok(Outcome { success: status.success(), status: status.to_string(), text })
+    Ok(Outcome {
+        success: status.success(),
+        status: status.to_string(),
+        text,
+    })
 }
 
 /// Runs `command` and fails with its output unless it succeeds.
@@ -87,7 +91,10 @@ pub(crate) fn stdout(command: &mut Command) -> Result<String> {
         .map_err(|error| fail(format!("{name}: {error}")))?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(fail(format!("{name} ended with {}\n{error}", output.status)));
+        return Err(fail(format!(
+            "{name} ended with {}\n{error}",
+            output.status
+        )));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -108,7 +115,9 @@ mod tests {
 
     #[test]
     fn both_streams_come_back_in_order_with_the_status() {
-        let outcome = capture(Command::new("sh").args(["-c", "echo one; echo two >&2; echo three; exit 3"])).unwrap();
+        let outcome =
+            capture(Command::new("sh").args(["-c", "echo one; echo two >&2; echo three; exit 3"]))
+                .unwrap();
         assert_eq!(outcome.text, "one\ntwo\nthree\n");
         assert!(!outcome.success);
         assert_eq!(outcome.tail(1), "three");
@@ -116,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_failing_check_shows_what_the_program_said() {
-        let failure = check(Command::new("sh").args(["-c", "echo broken thing; exit 1"])).unwrap_err();
+        let failure =
+            check(Command::new("sh").args(["-c", "echo broken thing; exit 1"])).unwrap_err();
         assert!(failure.to_string().contains("broken thing"), "{failure}");
     }
 }

@@ -52,7 +52,12 @@ pub(crate) struct TestResult {
 impl TestResult {
     /// A result.
     pub(crate) fn new(language: &str, suite: &str, id: impl Into<String>, status: Status) -> Self {
-        Self { language: language.to_owned(), suite: suite.to_owned(), id: id.into(), status }
+        Self {
+            language: language.to_owned(),
+            suite: suite.to_owned(),
+            id: id.into(),
+            status,
+        }
     }
 }
 
@@ -63,7 +68,8 @@ pub(crate) fn load(layout: &Layout) -> Result<Vec<TestResult>> {
         return Ok(Vec::new());
     }
     let text = std::fs::read_to_string(&path).at(&path)?;
-    let document: Value = serde_json::from_str(&text).map_err(|error| fail(format!("{}: {error}", path.display())))?;
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|error| fail(format!("{}: {error}", path.display())))?;
     let rows = document["results"].as_array().cloned().unwrap_or_default();
     Ok(rows
         .iter()
@@ -79,7 +85,12 @@ pub(crate) fn load(layout: &Layout) -> Result<Vec<TestResult>> {
 }
 
 /// Replaces one suite of one language.
-pub(crate) fn replace(layout: &Layout, language: &str, suite: &str, new: Vec<TestResult>) -> Result<()> {
+pub(crate) fn replace(
+    layout: &Layout,
+    language: &str,
+    suite: &str,
+    new: Vec<TestResult>,
+) -> Result<()> {
     let mut all = load(layout)?;
     all.retain(|result| !(result.language == language && result.suite == suite));
     all.extend(new);
@@ -99,6 +110,7 @@ fn store(layout: &Layout, all: &[TestResult]) -> Result<()> {
         .map(|result| json!({"lang": result.language, "suite": result.suite, "id": result.id, "status": result.status.as_str()}))
         .collect();
     let path = layout.target("test-results.json");
-    let text = serde_json::to_string_pretty(&json!({ "results": rows })).map_err(|error| fail(error.to_string()))?;
+    let text = serde_json::to_string_pretty(&json!({ "results": rows }))
+        .map_err(|error| fail(error.to_string()))?;
     std::fs::write(&path, text).at(&path)
 }

@@ -62,11 +62,7 @@ pub(crate) fn run(layout: &Layout, languages: &[Language], quick: bool) -> Resul
 
 fn run_suites(layout: &Layout, language: Language, tally: &mut Tally) -> Result<()> {
     match language {
-        Language::Rust => {
-            settle(layout, "rust", "cargo", suites::cargo(layout), tally)?;
-            results::forget(layout, "c")?;
-            settle(layout, "c", "abi", suites::abi(layout), tally)
-        }
+        Language::Rust => settle(layout, "rust", "cargo", suites::cargo(layout), tally),
         Language::Node => settle(layout, "node", "vitest", suites::vitest(layout), tally),
         Language::Python => settle(layout, "python", "pytest", suites::pytest(layout), tally),
         Language::Go => settle(layout, "go", "go", suites::gotest(layout), tally),
@@ -74,11 +70,31 @@ fn run_suites(layout: &Layout, language: Language, tally: &mut Tally) -> Result<
 }
 
 /// Stores what a suite gave, prints its failures and one line about it.
-fn settle(layout: &Layout, language: &str, suite: &str, report: Result<Report>, tally: &mut Tally) -> Result<()> {
+fn settle(
+    layout: &Layout,
+    language: &str,
+    suite: &str,
+    report: Result<Report>,
+    tally: &mut Tally,
+) -> Result<()> {
     let report = report.unwrap_or_else(|failure| Report::broken(failure.to_string()));
-    let count = |status: Status| report.results.iter().filter(|result| result.status == status).count();
-    let (passed, failed, skipped) = (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
-    for result in report.results.iter().filter(|result| result.status == Status::Failed) {
+    let count = |status: Status| {
+        report
+            .results
+            .iter()
+            .filter(|result| result.status == status)
+            .count()
+    };
+    let (passed, failed, skipped) = (
+        count(Status::Passed),
+        count(Status::Failed),
+        count(Status::Skipped),
+    );
+    for result in report
+        .results
+        .iter()
+        .filter(|result| result.status == Status::Failed)
+    {
         println!("FAIL {} {language}", result.id);
     }
     tally.passed += passed;
@@ -87,7 +103,13 @@ fn settle(layout: &Layout, language: &str, suite: &str, report: Result<Report>, 
         println!("FAIL {suite} {language}: {trouble}");
         tally.failed += 1;
     }
-    let word = if failed == 0 && report.trouble.is_none() { "ok" } else { "failed:" };
-    println!("{word} {suite} {language}: {passed} tests passed, {failed} failed, {skipped} left out");
+    let word = if failed == 0 && report.trouble.is_none() {
+        "ok"
+    } else {
+        "failed:"
+    };
+    println!(
+        "{word} {suite} {language}: {passed} tests passed, {failed} failed, {skipped} left out"
+    );
     results::replace(layout, language, suite, report.results)
 }

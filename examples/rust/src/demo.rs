@@ -51,10 +51,9 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 fn evidence(result: &ToolResult) -> Value {
-    result
-        .metadata
-        .as_ref()
-        .map_or(Value::Null, |metadata| metadata["a3s_tool_result_evidence"].clone())
+    result.metadata.as_ref().map_or(Value::Null, |metadata| {
+        metadata["a3s_tool_result_evidence"].clone()
+    })
 }
 
 fn show(step: &str, value: Value, text: &str) {
@@ -74,14 +73,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let paths = session.glob("*").await?;
     let file = paths.first().ok_or("the folder has no files")?.clone();
-    show("glob", json!(paths), &format!("{} paths, first {file}", paths.len()));
+    show(
+        "glob",
+        json!(paths),
+        &format!("{} paths, first {file}", paths.len()),
+    );
 
     let read = session.tool("read", json!({ "file_path": file })).await?;
-    let (bytes, digest) = (&evidence(&read)["original_bytes"], &evidence(&read)["content_digest"]);
+    let (bytes, digest) = (
+        &evidence(&read)["original_bytes"],
+        &evidence(&read)["content_digest"],
+    );
     show(
         "read",
         json!({ "file": file, "exitCode": read.exit_code, "bytes": bytes, "digest": digest }),
-        &format!("{bytes} bytes, {}", digest.as_str().unwrap_or_default().get(..19).unwrap_or_default()),
+        &format!(
+            "{bytes} bytes, {}",
+            digest
+                .as_str()
+                .unwrap_or_default()
+                .get(..19)
+                .unwrap_or_default()
+        ),
     );
 
     let text = session.read_file(&file).await?;
@@ -100,10 +113,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let hits = session.grep("TODO|fn ").await?;
     let lines = hits.split('\n').filter(|line| !line.is_empty()).count();
-    show("grep", json!({ "lines": lines, "sha256": sha256(hits.as_bytes()) }), &format!("{lines} lines"));
+    show(
+        "grep",
+        json!({ "lines": lines, "sha256": sha256(hits.as_bytes()) }),
+        &format!("{lines} lines"),
+    );
 
     session.register_dynamic_tool(Arc::new(CountRows))?;
-    let custom = session.tool("count_rows", json!({ "rows": 20_000 })).await?;
+    let custom = session
+        .tool("count_rows", json!({ "rows": 20_000 }))
+        .await?;
     let record = evidence(&custom);
     show(
         "custom",
@@ -123,16 +142,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
 
     let uri = record["content_ref"].as_str().unwrap_or_default();
-    let (_, original) = session.get_artifact_bytes(uri).ok_or("the original is gone")?;
+    let (_, original) = session
+        .get_artifact_bytes(uri)
+        .ok_or("the original is gone")?;
     let matches = format!("sha256:{}", sha256(&original)) == record["content_digest"];
     show(
         "artifact",
         json!({ "bytes": original.len(), "sha256": sha256(&original), "matches": matches }),
-        &format!("{} bytes, {}", original.len(), if matches { "matches" } else { "DIFFERS" }),
+        &format!(
+            "{} bytes, {}",
+            original.len(),
+            if matches { "matches" } else { "DIFFERS" }
+        ),
     );
 
-    let governed = session.governed_tool("read", json!({ "file_path": file })).await?;
-    show("governed", json!({ "exitCode": governed.exit_code }), &format!("exit {}", governed.exit_code));
+    let governed = session
+        .governed_tool("read", json!({ "file_path": file }))
+        .await?;
+    show(
+        "governed",
+        json!({ "exitCode": governed.exit_code }),
+        &format!("exit {}", governed.exit_code),
+    );
 
     session.close().await;
     show("close", session.is_closed().into(), "true");

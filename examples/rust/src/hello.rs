@@ -13,13 +13,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let hits = session.grep("PermissionPolicy").await?;
     println!("hits: {}", hits.lines().count());
 
-    let result = session.tool("read", json!({ "file_path": "README.md", "limit": 3 })).await?;
+    let result = session
+        .tool("read", json!({ "file_path": "README.md", "limit": 3 }))
+        .await?;
     println!("exit {}:\n{}", result.exit_code, result.output);
     let metadata = result.metadata.unwrap_or_default();
-    println!("evidence: {}", metadata["a3s_tool_result_evidence"]["loss_mode"]);
+    println!(
+        "evidence: {}",
+        metadata["a3s_tool_result_evidence"]["loss_mode"]
+    );
 
     // As a model would: nothing that changes anything runs unasked.
-    let refused = session.governed_tool("ls", json!({ "path": ".git" })).await?;
+    let refused = session
+        .governed_tool("ls", json!({ "path": ".git" }))
+        .await?;
     println!("governed: exit {}", refused.exit_code);
     agent.close().await;
     Ok(())

@@ -1,13 +1,23 @@
 //! Extracts the Rust snippets from the documents, character for character. The one string that is replaced is a path
 //! that must exist.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a build script")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a build script"
+)]
 
 use std::path::Path;
 
 fn between<'a>(text: &'a str, first: &str, last: &str) -> &'a str {
-    let start = text.find(first).unwrap_or_else(|| panic!("`{first}` is in the document"));
-    let end = start + text[start..].find(last).unwrap_or_else(|| panic!("`{last}` follows")) + last.len();
+    let start = text
+        .find(first)
+        .unwrap_or_else(|| panic!("`{first}` is in the document"));
+    let end = start
+        + text[start..]
+            .find(last)
+            .unwrap_or_else(|| panic!("`{last}` follows"))
+        + last.len();
     &text[start..end]
 }
 
@@ -25,7 +35,10 @@ fn main() {
         ".build()\n    .await?;",
     );
     assert_eq!(projection.matches("\"/repo\"").count(), 1);
-    let projection = projection.replace("\"/repo\"", &format!("{:?}", repository.display().to_string()));
+    let projection = projection.replace(
+        "\"/repo\"",
+        &format!("{:?}", repository.display().to_string()),
+    );
     let governed = between(&aster, "use aster_core::AgentSession;", "    Ok(())\n}");
 
     let out = std::env::var("OUT_DIR").unwrap();

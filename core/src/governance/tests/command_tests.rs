@@ -485,7 +485,6 @@ const HOSTILE: &[&str] = &[
     ";",
 ];
 
-// claims: ORIG-03
 #[test]
 fn an_allow_rule_covers_one_plain_command() {
     let normal = rules(&[], NORMAL, PermissionDecision::Deny);

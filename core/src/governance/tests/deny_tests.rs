@@ -219,7 +219,6 @@ const NOT_RM: &[&str] = &[
     "printf '%s' 'rm -rf'",
 ];
 
-// claims: ORIG-03, SURF-18
 #[test]
 fn a_deny_rule_fires_on_every_command_that_can_be_seen() {
     let denying = rules(&["bash(rm -rf:*)"], &[], PermissionDecision::Allow);

@@ -29,7 +29,6 @@ fn rejected(outcome: &ConfirmationOutcome) -> bool {
     matches!(outcome, ConfirmationOutcome::Rejected { .. })
 }
 
-// claims: ORIG-04, AST-17
 #[tokio::test(start_paused = true)]
 async fn an_answer_settles_its_question_once() {
     let queue = ConfirmationQueue::new(enabled()).unwrap();
@@ -235,7 +234,6 @@ async fn one(act: Act) -> PreToolOutcome {
         .await
 }
 
-// claims: ORIG-07
 #[tokio::test(start_paused = true)]
 async fn whatever_goes_wrong_in_a_hook_before_a_call_refuses_it() {
     let proceed = PreToolOutcome::Continue { args: None };
@@ -303,7 +301,6 @@ async fn arguments_are_replaced_in_every_documented_form() {
     }
 }
 
-// claims: ORIG-07
 #[tokio::test]
 async fn hooks_run_by_priority_and_the_first_refusal_ends_it() {
     let hooks = Hooks::default();
@@ -352,7 +349,6 @@ async fn hooks_run_by_priority_and_the_first_refusal_ends_it() {
     );
 }
 
-// claims: ORIG-12
 #[tokio::test(start_paused = true)]
 async fn hooks_after_a_call_see_it_and_report_what_failed() {
     let hooks = Hooks::default();
@@ -550,7 +546,6 @@ impl BudgetGuard for Guard {
 struct Silent;
 impl BudgetGuard for Silent {}
 
-// claims: ORIG-08
 #[tokio::test(start_paused = true)]
 async fn a_budget_guard_that_fails_denies() {
     let soft = |consumed| BudgetDecision::Soft {

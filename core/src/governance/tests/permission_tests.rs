@@ -58,7 +58,6 @@ fn on_text(rules: &PermissionRules, tool: &str, text: &str) -> PermissionDecisio
     rules.decide(&query(tool, &[text.to_owned()], &[])).decision
 }
 
-// claims: AST-16
 #[test]
 fn deny_comes_before_allow_before_ask_before_the_default() {
     let rules = PermissionRules::compile(&policy(
@@ -272,7 +271,6 @@ fn allow_rules_for_paths_hold_for_the_path_and_its_normal_form() {
     }
 }
 
-// claims: AST-20
 #[test]
 fn deny_rules_for_paths_hold_however_the_path_is_written() {
     for (rule, path, expected) in [
@@ -480,7 +478,6 @@ fn control_files_are_known_by_every_spelling() {
     assert!(control_file_beneath("/home/.a3s/w", &paths).is_some());
 }
 
-// claims: ORIG-02
 #[test]
 fn an_active_skill_allows_what_it_lists_and_nothing_else() {
     let limits = ActiveSkillLimits::new("review", ["read", "Bash(git log:*)"]).unwrap();

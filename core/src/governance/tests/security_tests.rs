@@ -125,7 +125,6 @@ fn hostile_text_is_masked_in_linear_time() {
     }
 }
 
-// claims: ORIG-13
 #[test]
 fn values_are_masked_in_strings_and_keys() {
     let mut value = json!({

@@ -3,5 +3,6 @@
 mod nested;
 mod one_door;
 mod origins;
+mod parity;
 mod registration;
 mod support;

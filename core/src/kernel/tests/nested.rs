@@ -11,7 +11,11 @@ use tokio::sync::Notify;
 /// A custom tool that calls `inner` and reports what came back.
 fn caller_of_inner() -> Arc<Probe> {
     Probe::new("outer_tool", |call| async move {
-        let inner = call.runtime().invoke_tool("inner", json!({})).await.unwrap();
+        let inner = call
+            .runtime()
+            .invoke_tool("inner", json!({}))
+            .await
+            .unwrap();
         let kind = inner.error_kind.map(|kind| kind.tag());
         Ok(ToolOutput::success(format!("{kind:?} {}", inner.exit_code)))
     })
@@ -93,7 +97,11 @@ async fn what_a_scoped_invoker_refuses_does_not_run_from_the_registry() {
         )))
     });
     let other = Probe::new("other", |call| async move {
-        let inner = call.runtime().invoke_tool("inner", json!({})).await.unwrap();
+        let inner = call
+            .runtime()
+            .invoke_tool("inner", json!({}))
+            .await
+            .unwrap();
         Ok(ToolOutput::success(
             inner.error_kind.map_or("ran", |kind| kind.tag()),
         ))
@@ -134,8 +142,7 @@ async fn the_builtin_route_is_trusted_only_below_a_direct_call() {
         )
         .await;
         invoke(&session, origin, "orchestrator", json!({})).await;
-        let trusted =
-            origin == Origin::HOST_DIRECT || origin == Origin::TRUSTED_HOST_DIRECT_NESTED;
+        let trusted = origin == Origin::HOST_DIRECT || origin == Origin::TRUSTED_HOST_DIRECT_NESTED;
         assert_eq!(inner.ran(), usize::from(trusted), "{origin:?}");
     }
 }
@@ -159,7 +166,9 @@ async fn an_engine_of_the_runtime_reuses_the_decision_and_its_calls_do_not() {
     let session = open(
         SessionOptions::new()
             .with_permission_policy(crate::PermissionPolicy {
-                allow: vec![a3s_code_contract::PermissionRule::Text("workflow".to_owned())],
+                allow: vec![a3s_code_contract::PermissionRule::Text(
+                    "workflow".to_owned(),
+                )],
                 ..deny_all()
             })
             .with_tool(workflow)
@@ -168,10 +177,7 @@ async fn an_engine_of_the_runtime_reuses_the_decision_and_its_calls_do_not() {
     )
     .await;
     let settled = invoke(&session, Origin::AGENT, "workflow", json!({})).await;
-    assert_eq!(
-        settled.result.output,
-        "engine ran, child permission_denied"
-    );
+    assert_eq!(settled.result.output, "engine ran, child permission_denied");
     assert_eq!((engine.ran(), inner.ran()), (1, 0));
 }
 
@@ -231,7 +237,10 @@ async fn a_custom_tool_sees_workspace_arguments_cancellation_and_deadline() {
             .with_tool(probe),
     )
     .await;
-    let result = session.tool("probe", json!({ "word": "hi" })).await.unwrap();
+    let result = session
+        .tool("probe", json!({ "word": "hi" }))
+        .await
+        .unwrap();
     assert_eq!(result.output, "/memory true false \"hi\" false true");
 }
 

@@ -1,6 +1,9 @@
 //! No code path reaches a tool's body except the kernel's pipeline.
 
-#![allow(clippy::disallowed_methods, reason = "this test reads the sources of the crate")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this test reads the sources of the crate"
+)]
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +54,13 @@ fn only_the_workspace_room_touches_the_file_system() {
             continue;
         }
         let code = code_of(&path);
-        for banned in ["std::fs", "tokio::fs", "File::open", "set_current_dir", "set_var"] {
+        for banned in [
+            "std::fs",
+            "tokio::fs",
+            "File::open",
+            "set_current_dir",
+            "set_var",
+        ] {
             assert!(!code.contains(banned), "{} uses {banned}", inside.display());
         }
     }

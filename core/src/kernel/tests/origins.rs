@@ -125,7 +125,10 @@ async fn a_tool_that_outlasts_its_limit_times_out_whatever_the_origin() {
             "{origin:?}"
         );
         // It may have had an effect, so nobody may take it for not done; and it ran once.
-        assert_eq!(settled.result.metadata.as_ref().unwrap()["outcome"], "unknown");
+        assert_eq!(
+            settled.result.metadata.as_ref().unwrap()["outcome"],
+            "unknown"
+        );
         assert_eq!(probe.ran(), 1, "{origin:?}");
         assert!(session.active_tools().is_empty());
     }
@@ -347,5 +350,43 @@ async fn refusals_carry_evidence_too() {
         let evidence = &metadata["a3s_tool_result_evidence"];
         assert_eq!(evidence["schema"], "a3s.code.tool-result-evidence.v1");
         assert_eq!(evidence["projected_bytes"], settled.result.output.len());
+    }
+}
+
+// claims: ORIG-06
+#[tokio::test]
+async fn artifacts_stay_within_the_session_limits_whatever_the_origin() {
+    for origin in Origin::ALL {
+        let probe = Probe::new("probe", |call| async move {
+            let letter = call.args()["letter"].as_str().unwrap_or("x").to_owned();
+            Ok(ToolOutput::success(letter.repeat(200_000)))
+        });
+        let session = open(
+            SessionOptions::new()
+                .with_permission_policy(allow_all())
+                .with_artifact_store_limits(a3s_code_contract::ArtifactStoreLimits {
+                    max_artifacts: 2,
+                    max_bytes: 1_000_000,
+                })
+                .with_tool(probe),
+        )
+        .await;
+        let mut references = Vec::new();
+        for letter in ["a", "b", "c"] {
+            let settled = invoke(&session, origin, "probe", json!({ "letter": letter })).await;
+            let metadata = settled.result.metadata.unwrap();
+            references.push(
+                metadata["artifact"]["artifact_uri"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned(),
+            );
+        }
+        // The oldest is reported missing; the others are whole.
+        assert!(session.get_artifact(&references[0]).is_none(), "{origin:?}");
+        for (reference, letter) in references[1..].iter().zip(["b", "c"]) {
+            let kept = session.get_artifact(reference).unwrap();
+            assert_eq!(kept.content, letter.repeat(200_000), "{origin:?}");
+        }
     }
 }

@@ -55,7 +55,16 @@ async fn taken_and_built_in_names_are_refused_and_nothing_changes() {
     let first = Probe::saying("probe", "first");
     let session = open(SessionOptions::new().with_tool(first.clone())).await;
     for name in [
-        "probe", "Probe", "read", "READ", "bash", "grep", "mcp__x__y", "", "a b", "a/b",
+        "probe",
+        "Probe",
+        "read",
+        "READ",
+        "bash",
+        "grep",
+        "mcp__x__y",
+        "",
+        "a b",
+        "a/b",
     ] {
         let refused = session.register_dynamic_tool(Probe::saying(name, "second"));
         assert!(
@@ -69,7 +78,10 @@ async fn taken_and_built_in_names_are_refused_and_nothing_changes() {
     assert!(read.await.unwrap().output.contains("# Title"));
     assert!(session.unregister_dynamic_tool("read").is_err());
     // `bash` keeps its meaning: not offered here, and not the application's.
-    let bash = session.tool("bash", json!({ "command": "x" })).await.unwrap();
+    let bash = session
+        .tool("bash", json!({ "command": "x" }))
+        .await
+        .unwrap();
     assert_eq!(bash.error_kind.unwrap().tag(), "invalid_argument");
 }
 
@@ -88,8 +100,8 @@ async fn a_tool_that_declares_nothing_is_taken_for_the_worst() {
     assert!(refused.output.contains("permissionPolicy"));
     assert_eq!(probe.ran(), 0);
     // One that declares itself read-only is allowed.
-    let reader = Probe::saying("reader", "read")
-        .with_capabilities(ToolCapabilities::parallel_safe_read(4));
+    let reader =
+        Probe::saying("reader", "read").with_capabilities(ToolCapabilities::parallel_safe_read(4));
     session.register_dynamic_tool(reader).unwrap();
     let allowed = session.governed_tool("reader", json!({})).await.unwrap();
     assert_eq!(allowed.output, "read");
@@ -107,7 +119,10 @@ async fn a_running_call_keeps_the_tools_it_started_with() {
                 go.notified().await;
                 let old = call.runtime().invoke_tool("old", json!({})).await.unwrap();
                 let new = call.runtime().invoke_tool("new", json!({})).await.unwrap();
-                Ok(ToolOutput::success(format!("{} {}", old.exit_code, new.exit_code)))
+                Ok(ToolOutput::success(format!(
+                    "{} {}",
+                    old.exit_code, new.exit_code
+                )))
             }
         }
     });
@@ -142,7 +157,11 @@ async fn what_is_hidden_from_the_model_is_still_offered() {
     )
     .await;
     let presented = session.presented_tool_definitions(None);
-    assert!(presented.iter().all(|definition| definition.name != "probe"));
+    assert!(
+        presented
+            .iter()
+            .all(|definition| definition.name != "probe")
+    );
     assert!(presented.iter().any(|definition| definition.name == "read"));
     let offered = session.tool_definitions();
     assert!(offered.iter().any(|definition| definition.name == "probe"));

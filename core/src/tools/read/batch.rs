@@ -7,7 +7,7 @@ use super::super::attempt::Attempt;
 use super::super::{ToolError, ToolErrorKind, ToolOutput};
 use super::page::{Place, numbered};
 use super::source::{LineIndexes, Source};
-use super::{DEFAULT_BATCH_BYTES, MAX_LINES, Member, ReadArgs, RESERVED_BYTES};
+use super::{DEFAULT_BATCH_BYTES, MAX_LINES, Member, RESERVED_BYTES, ReadArgs};
 use crate::workspace::{Wait, Workspace};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -75,9 +75,7 @@ pub(super) fn read(
         // Room for this member when the result ends inside it or right behind it.
         let header = header(&text, member);
         let rest = footer_len(json_len(member) + 64 + after);
-        let room = plan
-            .budget
-            .saturating_sub(text.len() + header.len() + rest);
+        let room = plan.budget.saturating_sub(text.len() + header.len() + rest);
         match segment(workspace, wait, indexes, member, room, text.is_empty())? {
             Segment::Lines { body, lines, rest } => {
                 if lines == 0 && rest.is_some() {

@@ -11,7 +11,7 @@ mod tests;
 
 use super::attempt::Attempt;
 use super::{
-    PathUse, Tool, ToolCall, ToolCapabilities, ToolError, ToolOutput, schema,
+    PathUse, Tool, ToolCall, ToolCapabilities, ToolError, ToolErrorKind, ToolOutput, schema,
 };
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -147,12 +147,24 @@ impl Tool for ReadTool {
                     budget: bound.saturating_sub(RESERVED_BYTES),
                     value_wanted,
                 };
-                call.file_work(move |workspace, wait| page::read(workspace, wait, &indexes, &request))
-                    .await
-                    .map_err(Attempt::into_error)
+                call.file_work(move |workspace, wait| {
+                    page::read(workspace, wait, &indexes, &request)
+                })
+                .await
+                .map_err(|attempt| at_file_path(attempt.into_error()))
             }
         }
     }
+}
+
+/// The error of a path that came from `file_path`.
+fn at_file_path(mut error: ToolError) -> ToolError {
+    if let ToolErrorKind::InvalidArgument { argument, .. } = &mut error.kind
+        && argument.as_deref() == Some("path")
+    {
+        *argument = Some("file_path".to_owned());
+    }
+    error
 }
 
 /// The paths of a call, as it spells them.

@@ -2,8 +2,8 @@
 
 use super::super::attempt::Attempt;
 use super::super::{ToolError, ToolOutput, ToolValue};
-use super::source::{LineIndexes, Source};
 use super::MAX_LINES;
+use super::source::{LineIndexes, Source};
 use crate::workspace::{Wait, Workspace};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -182,7 +182,11 @@ fn render(
             format!("`byte_offset` {skip} is beyond the end of line {number}."),
         ));
     };
-    if skip > 0 && line.first().is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000) {
+    if skip > 0
+        && line
+            .first()
+            .is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000)
+    {
         return Err(ToolError::invalid(
             "byte_offset",
             format!("`byte_offset` {skip} is inside a character of line {number}."),
@@ -233,7 +237,6 @@ fn exact(source: &Source, request: &Request, indexes: &LineIndexes) -> Result<St
         bytes.truncate(newline + 1);
     }
     source.text(&bytes)?;
-    String::from_utf8(bytes).map_err(|error| {
-        ToolError::invalid("file_path", error.to_string()).into()
-    })
+    String::from_utf8(bytes)
+        .map_err(|error| ToolError::invalid("file_path", error.to_string()).into())
 }

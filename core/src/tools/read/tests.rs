@@ -40,7 +40,11 @@ fn read_in(
     page::read(workspace, Wait::Allowed, &indexes, &request).map_err(Attempt::into_error)
 }
 
-fn batch(workspace: &dyn Workspace, files: Vec<Member>, bytes: usize) -> Result<ToolOutput, ToolError> {
+fn batch(
+    workspace: &dyn Workspace,
+    files: Vec<Member>,
+    bytes: usize,
+) -> Result<ToolOutput, ToolError> {
     let args = ReadArgs {
         max_output_bytes: Some(bytes),
         ..ReadArgs::default()
@@ -82,7 +86,10 @@ fn following_the_offset_shows_every_line_of_a_long_file_once() {
         assert!(output.text.contains("[More lines: continue with offset"));
         offset = range["next_offset"].as_u64().unwrap();
     }
-    for n in (0..60_000).step_by(997).chain([0, 1, 1999, 2000, 2001, 59_999]) {
+    for n in (0..60_000)
+        .step_by(997)
+        .chain([0, 1, 1999, 2000, 2001, 59_999])
+    {
         let row = format!("{:>6}\trow-{n:05}\n", n + 1);
         assert_eq!(seen.matches(&row).count(), 1, "{n}");
     }
@@ -127,14 +134,20 @@ fn the_exact_text_comes_beside_the_numbered_one() {
     assert_eq!(value(&window), "b\n\n");
     let long = rows(0, 5_000);
     scratch.write("long.txt", &long);
-    assert_eq!(value(&read(&workspace, "long.txt", json!({})).unwrap()), long);
+    assert_eq!(
+        value(&read(&workspace, "long.txt", json!({})).unwrap()),
+        long
+    );
 }
 
 // claims: READ-08
 #[test]
 fn a_very_long_line_is_followed_byte_by_byte() {
     let scratch = Scratch::new();
-    let line: String = (0..3_000).map(|n| char::from(b'a' + (n % 26) as u8)).collect::<String>() + &"é".repeat(2_000);
+    let line: String = (0..3_000)
+        .map(|n| char::from(b'a' + (n % 26) as u8))
+        .collect::<String>()
+        + &"é".repeat(2_000);
     scratch.write("f.txt", format!("first\n{line}\nlast\n"));
     let workspace = open(&scratch);
     let (mut seen, mut skip) = (String::new(), 0);
@@ -146,7 +159,13 @@ fn a_very_long_line_is_followed_byte_by_byte() {
         match row.split_once(" [") {
             Some((text, more)) => {
                 seen.push_str(text);
-                skip = more.rsplit(' ').next().unwrap().trim_end_matches(']').parse().unwrap();
+                skip = more
+                    .rsplit(' ')
+                    .next()
+                    .unwrap()
+                    .trim_end_matches(']')
+                    .parse()
+                    .unwrap();
             }
             None => {
                 seen.push_str(row);
@@ -155,7 +174,11 @@ fn a_very_long_line_is_followed_byte_by_byte() {
         }
     }
     assert_eq!(seen, line);
-    let beyond = read(&workspace, "f.txt", json!({ "offset": 0, "byte_offset": 99 }));
+    let beyond = read(
+        &workspace,
+        "f.txt",
+        json!({ "offset": 0, "byte_offset": 99 }),
+    );
     assert_eq!(beyond.unwrap_err().kind.tag(), "invalid_argument");
     // A small policy still makes progress.
     let small = read_in(&workspace, "f.txt", json!({ "offset": 1 }), 768).unwrap();
@@ -174,14 +197,21 @@ fn the_edges_of_a_file_are_plain() {
     std::fs::create_dir_all(scratch.inside("folder")).unwrap();
     let workspace = open(&scratch);
     let empty = read(&workspace, "empty.txt", json!({})).unwrap();
-    assert_eq!((empty.text.as_str(), &empty.metadata["range"]["eof"]), ("[The file is empty.]\n", &json!(true)));
+    assert_eq!(
+        (empty.text.as_str(), &empty.metadata["range"]["eof"]),
+        ("[The file is empty.]\n", &json!(true))
+    );
     let at_end = read(&workspace, "three.txt", json!({ "offset": 3 })).unwrap();
     assert!(at_end.text.contains("End of file: 3 lines"));
     let last = read(&workspace, "three.txt", json!({ "offset": 2 })).unwrap();
     assert_eq!(last.text, "     3\tc\n");
     for (path, args, kind) in [
         ("three.txt", json!({ "offset": 4 }), "invalid_argument"),
-        ("three.txt", json!({ "offset": 9_007_199_254_740_991_u64 }), "invalid_argument"),
+        (
+            "three.txt",
+            json!({ "offset": 9_007_199_254_740_991_u64 }),
+            "invalid_argument",
+        ),
         ("nul.bin", json!({}), "unsupported"),
         ("latin.txt", json!({}), "unsupported"),
         ("none.txt", json!({}), "not_found"),
@@ -211,21 +241,31 @@ fn member(path: &str) -> Member {
 fn the_continuation_yields_every_requested_line_once_within_the_budget() {
     let scratch = Scratch::new();
     for name in ["a", "b", "c"] {
-        let text: String = (0..300).map(|n| format!("{name}-{n:04} with some filler\n")).collect();
+        let text: String = (0..300)
+            .map(|n| format!("{name}-{n:04} with some filler\n"))
+            .collect();
         scratch.write(format!("{name}.txt"), text);
     }
     let workspace = open(&scratch);
     for bytes in [1024, 1500, 4096, 20_000] {
         let mut files = vec![
             member("a.txt"),
-            Member { offset: Some(40), limit: Some(80), ..member("b.txt") },
+            Member {
+                offset: Some(40),
+                limit: Some(80),
+                ..member("b.txt")
+            },
             member("c.txt"),
         ];
         let mut seen = String::new();
         for pages in 0.. {
             assert!(pages < 100);
             let output = batch(&workspace, files, bytes).unwrap();
-            assert!(output.text.len() <= bytes, "{} > {bytes}", output.text.len());
+            assert!(
+                output.text.len() <= bytes,
+                "{} > {bytes}",
+                output.text.len()
+            );
             let facts = &output.metadata["batch"];
             assert_eq!(facts["output_bytes"], output.text.len());
             let shown = output.text.split("\n[Partial").next().unwrap();
@@ -241,7 +281,11 @@ fn the_continuation_yields_every_requested_line_once_within_the_budget() {
                 assert_eq!(seen.matches(&format!("{name}-{n:04}")).count(), 1);
             }
             let wanted = usize::from((40..120).contains(&n));
-            assert_eq!(seen.matches(&format!("b-{n:04}")).count(), wanted, "b {n} at {bytes}");
+            assert_eq!(
+                seen.matches(&format!("b-{n:04}")).count(),
+                wanted,
+                "b {n} at {bytes}"
+            );
         }
     }
 }
@@ -262,11 +306,18 @@ fn members_keep_their_order_and_a_failing_one_leaves_the_rest() {
         .collect();
     assert!(places.is_sorted());
     let facts = &output.metadata["batch"];
-    assert_eq!((&facts["status"], &facts["failed_files"]), (&json!("partial_failure"), &json!(3)));
+    assert_eq!(
+        (&facts["status"], &facts["failed_files"]),
+        (&json!("partial_failure"), &json!(3))
+    );
     assert!(output.text.contains("small\n"));
     let none = batch(&workspace, vec![member("x"), member("y")], 65_536).unwrap_err();
     assert_eq!(none.kind.tag(), "partial_failure");
-    let twice = batch(&workspace, vec![member("small.txt"), member("small.txt")], 65_536);
+    let twice = batch(
+        &workspace,
+        vec![member("small.txt"), member("small.txt")],
+        65_536,
+    );
     assert_eq!(twice.unwrap_err().kind.tag(), "invalid_argument");
 }
 

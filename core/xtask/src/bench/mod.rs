@@ -40,7 +40,14 @@ pub(crate) fn run(_quick: bool, as_json: bool) -> Result<()> {
         println!("{}", json!({ "rows": rows }));
     } else {
         for row in &rows {
-            println!("{:<5} {:<50} {:>12.4} {:<4} {}", row.id, row.case, row.value, row.unit, if row.met { "met" } else { "missed" });
+            println!(
+                "{:<5} {:<50} {:>12.4} {:<4} {}",
+                row.id,
+                row.case,
+                row.value,
+                row.unit,
+                if row.met { "met" } else { "missed" }
+            );
         }
     }
     Ok(())

@@ -5,9 +5,33 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-const CASE_KEYS: &[&str] = &["id", "claims", "why", "from", "langs", "files", "git", "options", "hostTools", "model", "steps"];
+const CASE_KEYS: &[&str] = &[
+    "id",
+    "claims",
+    "why",
+    "from",
+    "langs",
+    "files",
+    "git",
+    "options",
+    "hostTools",
+    "model",
+    "steps",
+];
 const STEP_KEYS: &[&str] = &[
-    "do", "name", "args", "prompt", "answers", "during", "options", "withinMs", "save", "repeat", "follow", "interrupt", "expect",
+    "do",
+    "name",
+    "args",
+    "prompt",
+    "answers",
+    "during",
+    "options",
+    "withinMs",
+    "save",
+    "repeat",
+    "follow",
+    "interrupt",
+    "expect",
 ];
 
 /// One case.
@@ -37,7 +61,11 @@ pub(crate) fn load(folders: &[PathBuf]) -> Result<Vec<Case>> {
         for path in files(folder)? {
             let case = read(&path)?;
             if let Some((_, other)) = found.get(&case.id) {
-                return Err(fail(format!("{} and {} have the same id", other.display(), path.display())));
+                return Err(fail(format!(
+                    "{} and {} have the same id",
+                    other.display(),
+                    path.display()
+                )));
             }
             found.insert(case.id.clone(), (case, path));
         }
@@ -54,7 +82,10 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
         let path = entry.at(folder)?.path();
         if path.is_dir() {
             found.extend(files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "json") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
             found.push(path);
         }
     }
@@ -68,7 +99,13 @@ fn read(path: &Path) -> Result<Case> {
     let body: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     look_over(&body).map_err(wrong)?;
     let texts = |key: &str| -> Vec<String> {
-        body[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        body[key]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     };
     Ok(Case {
         id: body["id"].as_str().unwrap_or_default().to_owned(),

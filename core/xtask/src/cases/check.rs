@@ -34,7 +34,11 @@ pub(crate) fn files_to_snapshot(expected: &Value, names: &mut BTreeSet<String>) 
 /// Whether `key` appears in `expected` or its alternatives.
 pub(crate) fn mentions(expected: &Value, key: &str) -> bool {
     expected.get(key).is_some()
-        || expected["oneOf"].as_array().into_iter().flatten().any(|alternative| mentions(alternative, key))
+        || expected["oneOf"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|alternative| mentions(alternative, key))
 }
 
 /// Compares; the first difference is the error.
@@ -59,11 +63,18 @@ fn check_object(expected: &Value, seen: &Seen<'_>, error_settled: bool) -> Resul
         }
         None => error_settled,
     };
-    if let Outcome::Error { code, message, kind } = seen.outcome
+    if let Outcome::Error {
+        code,
+        message,
+        kind,
+    } = seen.outcome
         && !settled
         && !fields.contains_key("oneOf")
     {
-        let kind = kind.as_deref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+        let kind = kind
+            .as_deref()
+            .map(|kind| format!(" ({kind})"))
+            .unwrap_or_default();
         return Err(format!("threw {code}{kind}: {message}"));
     }
     for (key, wanted) in fields {
@@ -77,7 +88,10 @@ fn check_object(expected: &Value, seen: &Seen<'_>, error_settled: bool) -> Resul
                 Err(difference) => differences.push(difference),
             }
         }
-        return Err(format!("none of the alternatives holds: {}", differences.join("; ")));
+        return Err(format!(
+            "none of the alternatives holds: {}",
+            differences.join("; ")
+        ));
     }
     Ok(())
 }
@@ -94,16 +108,24 @@ fn check_key(key: &str, wanted: &Value, seen: &Seen<'_>) -> Result<(), Differenc
                 return Ok(());
             }
             let output = tool_result(seen)?["output"].as_str().unwrap_or_default();
-            Err(format!("errorKind is {found}, not {wanted}; the output says {}", quote(output)))
+            Err(format!(
+                "errorKind is {found}, not {wanted}; the output says {}",
+                quote(output)
+            ))
         }
         "output" => check_text("output", output_of(seen)?, wanted),
         "outputJson" => {
             let output = output_of(seen)?;
-            let parsed: Value =
-                serde_json::from_str(output).map_err(|error| format!("output is not JSON ({error}): {}", quote(output)))?;
+            let parsed: Value = serde_json::from_str(output)
+                .map_err(|error| format!("output is not JSON ({error}): {}", quote(output)))?;
             check_pointers("output", &parsed, wanted, Forms::Value)
         }
-        "metadata" => check_pointers("metadata", &tool_result(seen)?["metadata"], wanted, Forms::Value),
+        "metadata" => check_pointers(
+            "metadata",
+            &tool_result(seen)?["metadata"],
+            wanted,
+            Forms::Value,
+        ),
         "evidence" => {
             if wanted == &Value::Bool(true) {
                 evidence::check(output_of(seen)?, &tool_result(seen)?["metadata"])
@@ -115,7 +137,9 @@ fn check_key(key: &str, wanted: &Value, seen: &Seen<'_>) -> Result<(), Differenc
         "valueAt" => check_pointers("value", plain_value(seen)?, wanted, Forms::ValueAndText),
         "text" => {
             let value = plain_value(seen)?;
-            let text = value["text"].as_str().ok_or_else(|| format!("there is no text: {}", quote(&value.to_string())))?;
+            let text = value["text"]
+                .as_str()
+                .ok_or_else(|| format!("there is no text: {}", quote(&value.to_string())))?;
             check_text("text", text, wanted)
         }
         "events" => check_events(plain_value(seen)?, wanted),
@@ -129,22 +153,34 @@ fn check_key(key: &str, wanted: &Value, seen: &Seen<'_>) -> Result<(), Differenc
             Ok(())
         }
         "onlyFiles" => {
-            let wanted: BTreeSet<String> =
-                wanted.as_array().ok_or("onlyFiles is not a list")?.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            let wanted: BTreeSet<String> = wanted
+                .as_array()
+                .ok_or("onlyFiles is not a list")?
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
             let found = seen.stage.list_files()?;
             if found == wanted {
                 return Ok(());
             }
             let more: Vec<_> = found.difference(&wanted).collect();
             let less: Vec<_> = wanted.difference(&found).collect();
-            Err(format!("the workspace also holds {more:?} and lacks {less:?}"))
+            Err(format!(
+                "the workspace also holds {more:?} and lacks {less:?}"
+            ))
         }
         other => Err(format!("unknown expectation {other}")),
     }
 }
 
 fn check_throws(wanted: &Value, outcome: &Outcome) -> Result<(), Difference> {
-    let Outcome::Error { code, kind, message } = outcome else {
+    let Outcome::Error {
+        code,
+        kind,
+        message,
+    } = outcome
+    else {
         return Err(format!("expected an error, got {}", describe(outcome)));
     };
     match wanted {
@@ -157,7 +193,9 @@ fn check_throws(wanted: &Value, outcome: &Outcome) -> Result<(), Difference> {
                     other => return Err(format!("unknown expectation throws.{other}")),
                 };
                 if found != wanted.as_str() {
-                    return Err(format!("the error's {key} is {found:?}, not {wanted}: {message}"));
+                    return Err(format!(
+                        "the error's {key} is {found:?}, not {wanted}: {message}"
+                    ));
                 }
             }
             Ok(())
@@ -167,26 +205,46 @@ fn check_throws(wanted: &Value, outcome: &Outcome) -> Result<(), Difference> {
 }
 
 fn check_exit_code(found: &Value, wanted: &Value) -> Result<(), Difference> {
-    let code = found.as_i64().ok_or_else(|| format!("exitCode is {found}"))?;
+    let code = found
+        .as_i64()
+        .ok_or_else(|| format!("exitCode is {found}"))?;
     let holds = match wanted {
         Value::String(word) if word == "nonzero" => code != 0,
         Value::Number(_) => wanted.as_i64() == Some(code),
         other => return Err(format!("exitCode cannot be {other}")),
     };
-    if holds { Ok(()) } else { Err(format!("exitCode is {code}, not {wanted}")) }
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("exitCode is {code}, not {wanted}"))
+    }
 }
 
-fn check_pointers(what: &str, root: &Value, wanted: &Value, forms: Forms) -> Result<(), Difference> {
-    let fields = wanted.as_object().ok_or_else(|| format!("{what}: not an object of pointers: {wanted}"))?;
+fn check_pointers(
+    what: &str,
+    root: &Value,
+    wanted: &Value,
+    forms: Forms,
+) -> Result<(), Difference> {
+    let fields = wanted
+        .as_object()
+        .ok_or_else(|| format!("{what}: not an object of pointers: {wanted}"))?;
     for (pointer, expected) in fields {
-        check_value(&format!("{what}{pointer}"), root.pointer(pointer), expected, forms)?;
+        check_value(
+            &format!("{what}{pointer}"),
+            root.pointer(pointer),
+            expected,
+            forms,
+        )?;
     }
     Ok(())
 }
 
 fn check_whole_value(value: &Value, wanted: &Value) -> Result<(), Difference> {
     match (value, wanted) {
-        (Value::String(text), Value::Object(_) | Value::String(_)) => check_text("value", text, wanted),
+        (Value::String(text), Value::Object(_) | Value::String(_)) => {
+            check_text("value", text, wanted)
+        }
         _ => check_value("value", Some(value), wanted, Forms::ValueAndText),
     }
 }
@@ -197,7 +255,10 @@ fn check_events(value: &Value, wanted: &Value) -> Result<(), Difference> {
     for partial in wanted.as_array().ok_or("events is not a list")? {
         if !rest.any(|event| partly_equal(event, partial)) {
             let types: Vec<&Value> = events.iter().map(|event| &event["type"]).collect();
-            return Err(format!("no event like {partial} in its place; there were {}", quote(&json!(types).to_string())));
+            return Err(format!(
+                "no event like {partial} in its place; there were {}",
+                quote(&json!(types).to_string())
+            ));
         }
     }
     Ok(())
@@ -207,7 +268,10 @@ fn check_no_events(value: &Value, wanted: &Value) -> Result<(), Difference> {
     let events = value["events"].as_array().ok_or("there are no events")?;
     for partial in wanted.as_array().ok_or("noEvents is not a list")? {
         if let Some(event) = events.iter().find(|event| partly_equal(event, partial)) {
-            return Err(format!("there was an event like {partial}: {}", quote(&event.to_string())));
+            return Err(format!(
+                "there was an event like {partial}: {}",
+                quote(&event.to_string())
+            ));
         }
     }
     Ok(())
@@ -215,8 +279,16 @@ fn check_no_events(value: &Value, wanted: &Value) -> Result<(), Difference> {
 
 fn check_requests(requests: &[String], wanted: &Value) -> Result<(), Difference> {
     for expected in wanted.as_array().ok_or("modelSaw is not a list")? {
-        let number = expected["request"].as_u64().and_then(|n| usize::try_from(n).ok()).ok_or("modelSaw names no request")?;
-        let text = requests.get(number).ok_or_else(|| format!("there was no model request {number}, only {}", requests.len()))?;
+        let number = expected["request"]
+            .as_u64()
+            .and_then(|n| usize::try_from(n).ok())
+            .ok_or("modelSaw names no request")?;
+        let text = requests.get(number).ok_or_else(|| {
+            format!(
+                "there was no model request {number}, only {}",
+                requests.len()
+            )
+        })?;
         let mut forms = expected.clone();
         if let Some(fields) = forms.as_object_mut() {
             fields.remove("request");
@@ -235,7 +307,9 @@ fn tool_result<'a>(seen: &Seen<'a>) -> Result<&'a Value, Difference> {
 
 fn output_of<'a>(seen: &Seen<'a>) -> Result<&'a str, Difference> {
     let result = tool_result(seen)?;
-    result["output"].as_str().ok_or_else(|| format!("output is {}", result["output"]))
+    result["output"]
+        .as_str()
+        .ok_or_else(|| format!("output is {}", result["output"]))
 }
 
 fn plain_value<'a>(seen: &Seen<'a>) -> Result<&'a Value, Difference> {
@@ -270,13 +344,17 @@ pub(crate) fn check_form(outcome: &Outcome) -> Result<(), Difference> {
             }
             for field in ["metadata", "errorKind"] {
                 if !result[field].is_null() && !result[field].is_object() {
-                    return Err(format!("the driver reports {field} {}", quote(&result[field].to_string())));
+                    return Err(format!(
+                        "the driver reports {field} {}",
+                        quote(&result[field].to_string())
+                    ));
                 }
             }
             Ok(())
         }
         Outcome::Value(value) if value.get("bytesBase64").is_some() => {
-            let bytes = super::content::decode_base64(value["bytesBase64"].as_str().unwrap_or_default())?;
+            let bytes =
+                super::content::decode_base64(value["bytesBase64"].as_str().unwrap_or_default())?;
             let text = Value::String(String::from_utf8_lossy(&bytes).into_owned());
             if equal(&text, &value["content"]) {
                 Ok(())
@@ -293,10 +371,22 @@ mod tests {
     use super::*;
 
     fn verdict(expected: &Value, outcome: &Outcome) -> Result<(), Difference> {
-        let home = std::env::temp_dir().join(format!("a3s-check-{}-{:?}", std::process::id(), std::thread::current().id()));
+        let home = std::env::temp_dir().join(format!(
+            "a3s-check-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
         let stage = Stage::create(home).unwrap();
         let requests = ["first question".to_owned()];
-        check(expected, &Seen { outcome, stage: &stage, before: &BTreeMap::new(), requests: Some(&requests) })
+        check(
+            expected,
+            &Seen {
+                outcome,
+                stage: &stage,
+                before: &BTreeMap::new(),
+                requests: Some(&requests),
+            },
+        )
     }
 
     fn result(exit_code: i64) -> Outcome {
@@ -307,32 +397,97 @@ mod tests {
     }
 
     fn error() -> Outcome {
-        Outcome::Error { code: "SESSION_CLOSED".into(), kind: Some("not_found".into()), message: "m".into() }
+        Outcome::Error {
+            code: "SESSION_CLOSED".into(),
+            kind: Some("not_found".into()),
+            message: "m".into(),
+        }
     }
 
     #[test]
     fn each_expectation_can_hold_and_can_fail() {
-        let value = Outcome::Value(json!({"text": "hi", "events": [{"type": "a"}, {"type": "b", "n": 1}]}));
+        let value =
+            Outcome::Value(json!({"text": "hi", "events": [{"type": "a"}, {"type": "b", "n": 1}]}));
         let list = Outcome::Value(json!(["read", "readable"]));
         let table = [
-            (result(0), json!({"exitCode": 0}), json!({"exitCode": "nonzero"})),
-            (result(2), json!({"exitCode": "nonzero", "errorKind": "not_found"}), json!({"errorKind": "timeout"})),
-            (result(0), json!({"outputJson": {"/a": 1}}), json!({"outputJson": {"/a": 2}})),
-            (result(0), json!({"metadata": {"/x": {"length": 1}}}), json!({"metadata": {"/y": 1}})),
+            (
+                result(0),
+                json!({"exitCode": 0}),
+                json!({"exitCode": "nonzero"}),
+            ),
+            (
+                result(2),
+                json!({"exitCode": "nonzero", "errorKind": "not_found"}),
+                json!({"errorKind": "timeout"}),
+            ),
+            (
+                result(0),
+                json!({"outputJson": {"/a": 1}}),
+                json!({"outputJson": {"/a": 2}}),
+            ),
+            (
+                result(0),
+                json!({"metadata": {"/x": {"length": 1}}}),
+                json!({"metadata": {"/y": 1}}),
+            ),
             (result(0), json!({}), json!({"throws": true})),
             (error(), json!({"throws": true}), json!({})),
-            (error(), json!({"throws": {"code": "SESSION_CLOSED"}}), json!({"throws": {"code": "TIMEOUT"}})),
-            (error(), json!({"throws": {"kind": "not_found"}}), json!({"throws": {"kind": "x"}})),
-            (error(), json!({"oneOf": [{"exitCode": 0}, {"throws": true}]}), json!({"oneOf": [{"exitCode": 0}, {}]})),
-            (result(0), json!({"oneOf": [{"exitCode": 0}], "onlyFiles": []}), json!({"oneOf": [{"exitCode": 0}], "onlyFiles": ["a"]})),
+            (
+                error(),
+                json!({"throws": {"code": "SESSION_CLOSED"}}),
+                json!({"throws": {"code": "TIMEOUT"}}),
+            ),
+            (
+                error(),
+                json!({"throws": {"kind": "not_found"}}),
+                json!({"throws": {"kind": "x"}}),
+            ),
+            (
+                error(),
+                json!({"oneOf": [{"exitCode": 0}, {"throws": true}]}),
+                json!({"oneOf": [{"exitCode": 0}, {}]}),
+            ),
+            (
+                result(0),
+                json!({"oneOf": [{"exitCode": 0}], "onlyFiles": []}),
+                json!({"oneOf": [{"exitCode": 0}], "onlyFiles": ["a"]}),
+            ),
             (value.clone(), json!({"text": "hi"}), json!({"text": "ho"})),
-            (value.clone(), json!({"events": [{"type": "a"}, {"n": 1}]}), json!({"events": [{"type": "b"}, {"type": "a"}]})),
-            (value.clone(), json!({"noEvents": [{"type": "c"}]}), json!({"noEvents": [{"type": "a"}]})),
-            (value.clone(), json!({"modelSaw": [{"request": 0, "contains": ["question"]}]}), json!({"modelSaw": [{"request": 1}]})),
-            (list.clone(), json!({"value": {"contains": ["read"], "excludes": ["rea"]}}), json!({"value": {"contains": ["rea"]}})),
-            (list, json!({"value": ["read", "readable"]}), json!({"value": []})),
-            (value, json!({"valueAt": {"/text": {"bytes": 2}}}), json!({"exitCode": 0})),
-            (result(0), json!({"files": {"a": {"absent": true}}}), json!({"unheard": 1})),
+            (
+                value.clone(),
+                json!({"events": [{"type": "a"}, {"n": 1}]}),
+                json!({"events": [{"type": "b"}, {"type": "a"}]}),
+            ),
+            (
+                value.clone(),
+                json!({"noEvents": [{"type": "c"}]}),
+                json!({"noEvents": [{"type": "a"}]}),
+            ),
+            (
+                value.clone(),
+                json!({"modelSaw": [{"request": 0, "contains": ["question"]}]}),
+                json!({"modelSaw": [{"request": 1}]}),
+            ),
+            (
+                list.clone(),
+                json!({"value": {"contains": ["read"], "excludes": ["rea"]}}),
+                json!({"value": {"contains": ["rea"]}}),
+            ),
+            (
+                list,
+                json!({"value": ["read", "readable"]}),
+                json!({"value": []}),
+            ),
+            (
+                value,
+                json!({"valueAt": {"/text": {"bytes": 2}}}),
+                json!({"exitCode": 0}),
+            ),
+            (
+                result(0),
+                json!({"files": {"a": {"absent": true}}}),
+                json!({"unheard": 1}),
+            ),
         ];
         for (outcome, holds, fails) in table {
             assert_eq!(verdict(&holds, &outcome), Ok(()), "{holds}");
@@ -343,7 +498,11 @@ mod tests {
     #[test]
     fn what_a_language_lacks_never_satisfies_a_case() {
         let lacking = Outcome::Unsupported("helper git".into());
-        for expected in [json!({}), json!({"throws": true}), json!({"oneOf": [{"throws": true}]})] {
+        for expected in [
+            json!({}),
+            json!({"throws": true}),
+            json!({"oneOf": [{"throws": true}]}),
+        ] {
             assert!(verdict(&expected, &lacking).is_err(), "{expected}");
         }
     }
@@ -351,8 +510,23 @@ mod tests {
     #[test]
     fn the_form_of_answers_is_checked() {
         assert!(check_form(&result(0)).is_ok());
-        assert!(check_form(&Outcome::Result(json!({"name": "t", "output": "", "metadata": "text"}))).is_err());
-        assert!(check_form(&Outcome::Value(json!({"content": "é", "bytesBase64": "w6k="}))).is_ok());
-        assert!(check_form(&Outcome::Value(json!({"content": "e", "bytesBase64": "w6k="}))).is_err());
+        assert!(
+            check_form(&Outcome::Result(
+                json!({"name": "t", "output": "", "metadata": "text"})
+            ))
+            .is_err()
+        );
+        assert!(
+            check_form(&Outcome::Value(
+                json!({"content": "é", "bytesBase64": "w6k="})
+            ))
+            .is_ok()
+        );
+        assert!(
+            check_form(&Outcome::Value(
+                json!({"content": "e", "bytesBase64": "w6k="})
+            ))
+            .is_err()
+        );
     }
 }

@@ -8,15 +8,23 @@ use sha2::{Digest, Sha256};
 /// Bytes of `{"text"}`, `{"base64"}`, `{"repeat"}`, `{"numbered"}` or `{"concat"}`.
 pub(crate) fn expand(content: &Value) -> Result<Vec<u8>, String> {
     if let Some(text) = content.get("text") {
-        return text.as_str().map(|text| text.as_bytes().to_vec()).ok_or_else(|| wrong(content));
+        return text
+            .as_str()
+            .map(|text| text.as_bytes().to_vec())
+            .ok_or_else(|| wrong(content));
     }
     if let Some(text) = content.get("base64") {
         let text = text.as_str().ok_or_else(|| wrong(content))?;
-        return STANDARD.decode(text).map_err(|error| format!("base64: {error}"));
+        return STANDARD
+            .decode(text)
+            .map_err(|error| format!("base64: {error}"));
     }
     if let Some(pair) = content.get("repeat") {
         let text = pair[0].as_str().ok_or_else(|| wrong(content))?;
-        let times = pair[1].as_u64().and_then(|n| usize::try_from(n).ok()).ok_or_else(|| wrong(content))?;
+        let times = pair[1]
+            .as_u64()
+            .and_then(|n| usize::try_from(n).ok())
+            .ok_or_else(|| wrong(content))?;
         return Ok(text.as_bytes().repeat(times));
     }
     if let Some(range) = content.get("numbered") {
@@ -34,10 +42,14 @@ pub(crate) fn expand(content: &Value) -> Result<Vec<u8>, String> {
 
 /// The texts of `[format, first, last]`, both ends included.
 pub(crate) fn numbered(range: &Value) -> Result<Vec<String>, String> {
-    let (Some(format), Some(first), Some(last)) = (range[0].as_str(), range[1].as_i64(), range[2].as_i64()) else {
+    let (Some(format), Some(first), Some(last)) =
+        (range[0].as_str(), range[1].as_i64(), range[2].as_i64())
+    else {
         return Err(wrong(range));
     };
-    (first..=last).map(|number| format_number(format, number)).collect()
+    (first..=last)
+        .map(|number| format_number(format, number))
+        .collect()
 }
 
 /// `%d`, `%5d` or `%05d` replaced by the number, `%%` by a percent sign.
@@ -52,9 +64,15 @@ fn format_number(format: &str, number: i64) -> Result<String, String> {
             rest = after;
             continue;
         }
-        let end = rest.find('d').ok_or_else(|| format!("format {format:?} has no %d"))?;
+        let end = rest
+            .find('d')
+            .ok_or_else(|| format!("format {format:?} has no %d"))?;
         let width = &rest[..end];
-        let digits: usize = if width.is_empty() { 0 } else { width.parse().map_err(|_| format!("format {format:?}"))? };
+        let digits: usize = if width.is_empty() {
+            0
+        } else {
+            width.parse().map_err(|_| format!("format {format:?}"))?
+        };
         if width.starts_with('0') {
             out.push_str(&format!("{number:0digits$}"));
         } else {
@@ -68,7 +86,10 @@ fn format_number(format: &str, number: i64) -> Result<String, String> {
 
 /// Lower-case hexadecimal SHA-256.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Bytes of standard base64.
@@ -103,6 +124,9 @@ mod tests {
 
     #[test]
     fn digests_are_lower_case_hexadecimal() {
-        assert_eq!(sha256(b"hello\n"), "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03");
+        assert_eq!(
+            sha256(b"hello\n"),
+            "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
+        );
     }
 }

@@ -67,7 +67,11 @@ impl Driver {
         if let Some(folder) = log.parent() {
             std::fs::create_dir_all(folder).at(folder)?;
         }
-        let log = File::options().create(true).append(true).open(log).at(log)?;
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .at(log)?;
         let name = crate::process::describe(&command);
         let mut child = command
             .stdin(Stdio::piped())
@@ -75,11 +79,20 @@ impl Driver {
             .stderr(log)
             .spawn()
             .map_err(|error| fail(format!("{name}: {error}")))?;
-        let output = child.stdout.take().ok_or_else(|| fail("the driver has no output"))?;
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| fail("the driver has no output"))?;
         let (sender, lines) = channel();
         std::thread::spawn(move || forward(output, &sender));
         let input = child.stdin.take();
-        let mut driver = Self { child, input, lines, next_id: 0, early: BTreeMap::new() };
+        let mut driver = Self {
+            child,
+            input,
+            lines,
+            next_id: 0,
+            early: BTreeMap::new(),
+        };
         match driver.call(json!({"op": "hello"}), Duration::from_secs(60)) {
             Ok(Outcome::Value(value)) if value["language"] == language => Ok(driver),
             Ok(other) => Err(fail(format!("{name}: greeted with {other:?}"))),
@@ -88,7 +101,11 @@ impl Driver {
     }
 
     /// Sends a request and waits for its answer.
-    pub(crate) fn call(&mut self, request: Value, limit: Duration) -> std::result::Result<Outcome, Fault> {
+    pub(crate) fn call(
+        &mut self,
+        request: Value,
+        limit: Duration,
+    ) -> std::result::Result<Outcome, Fault> {
         let id = self.send(request)?;
         self.wait(id, limit)
     }
@@ -100,7 +117,9 @@ impl Driver {
         let mut line = request.to_string();
         line.push('\n');
         let written = match &mut self.input {
-            Some(input) => input.write_all(line.as_bytes()).and_then(|()| input.flush()),
+            Some(input) => input
+                .write_all(line.as_bytes())
+                .and_then(|()| input.flush()),
             None => return Err(Fault::Died("its input is closed".to_owned())),
         };
         written.map_err(|error| Fault::Died(error.to_string()))?;
@@ -114,15 +133,22 @@ impl Driver {
             if let Some(answer) = self.early.remove(&id) {
                 return outcome(&answer);
             }
-            let line = match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            let line = match self
+                .lines
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => return Err(Fault::Hung(limit)),
                 Err(RecvTimeoutError::Disconnected) => return Err(Fault::Died(self.status())),
             };
-            let answer: Value = serde_json::from_str(&line)
-                .map_err(|error| Fault::Died(format!("{error} in {}", super::forms::quote(&line))))?;
+            let answer: Value = serde_json::from_str(&line).map_err(|error| {
+                Fault::Died(format!("{error} in {}", super::forms::quote(&line)))
+            })?;
             let Some(answered) = answer["id"].as_u64() else {
-                return Err(Fault::Died(format!("an answer without id: {}", super::forms::quote(&line))));
+                return Err(Fault::Died(format!(
+                    "an answer without id: {}",
+                    super::forms::quote(&line)
+                )));
             };
             self.early.insert(answered, answer);
         }
@@ -149,7 +175,9 @@ impl Driver {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(status)) => return Err(format!("the driver ended with {status}")),
                 Ok(None) if Instant::now() >= deadline => {
-                    return Err("the driver did not end within 5 s after its input was closed".to_owned());
+                    return Err(
+                        "the driver did not end within 5 s after its input was closed".to_owned(),
+                    );
                 }
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
                 Err(error) => return Err(error.to_string()),
@@ -169,7 +197,10 @@ impl Drop for Driver {
 fn forward(output: impl std::io::Read, sender: &Sender<String>) {
     let mut reader = BufReader::with_capacity(1 << 16, output);
     let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+    while reader
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|read| read > 0)
+    {
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         line.clear();
         if !text.is_empty() && sender.send(text).is_err() {
@@ -194,12 +225,17 @@ fn outcome(answer: &Value) -> std::result::Result<Outcome, Fault> {
         });
     }
     if let Some(what) = answer.get("unsupported") {
-        return Ok(Outcome::Unsupported(what.as_str().unwrap_or("something").to_owned()));
+        return Ok(Outcome::Unsupported(
+            what.as_str().unwrap_or("something").to_owned(),
+        ));
     }
     if answer["waiting"] == true {
         return Ok(Outcome::Waiting);
     }
-    Err(Fault::Died(format!("an answer of no known form: {}", super::forms::quote(&answer.to_string()))))
+    Err(Fault::Died(format!(
+        "an answer of no known form: {}",
+        super::forms::quote(&answer.to_string())
+    )))
 }
 
 #[cfg(test)]
@@ -217,22 +253,38 @@ mod tests {
 
     #[test]
     fn answers_may_come_out_of_order() {
-        let mut driver = start(r#"read a; read b; echo '{"id":3,"value":3}'; echo '{"id":2,"error":{"code":"X","kind":"k","message":"m"}}'"#);
+        let mut driver = start(
+            r#"read a; read b; echo '{"id":3,"value":3}'; echo '{"id":2,"error":{"code":"X","kind":"k","message":"m"}}'"#,
+        );
         let first = driver.send(json!({"op": "a"})).unwrap();
         let second = driver.send(json!({"op": "b"})).unwrap();
-        assert!(matches!(driver.wait(first, Duration::from_secs(5)), Ok(Outcome::Error { kind: Some(_), .. })));
-        assert!(matches!(driver.wait(second, Duration::from_secs(5)), Ok(Outcome::Value(value)) if value == 3));
+        assert!(matches!(
+            driver.wait(first, Duration::from_secs(5)),
+            Ok(Outcome::Error { kind: Some(_), .. })
+        ));
+        assert!(
+            matches!(driver.wait(second, Duration::from_secs(5)), Ok(Outcome::Value(value)) if value == 3)
+        );
         assert_eq!(driver.finish(), Ok(()));
     }
 
     #[test]
     fn silence_death_and_nonsense_end_the_wait() {
         let mut silent = start("read a; sleep 60");
-        assert!(matches!(silent.call(json!({}), Duration::from_millis(100)), Err(Fault::Hung(_))));
+        assert!(matches!(
+            silent.call(json!({}), Duration::from_millis(100)),
+            Err(Fault::Hung(_))
+        ));
         let mut dead = start("exit 7");
-        assert!(matches!(dead.call(json!({}), Duration::from_secs(5)), Err(Fault::Died(_))));
+        assert!(matches!(
+            dead.call(json!({}), Duration::from_secs(5)),
+            Err(Fault::Died(_))
+        ));
         let mut talker = start("read a; echo hello");
-        assert!(matches!(talker.call(json!({}), Duration::from_secs(5)), Err(Fault::Died(_))));
+        assert!(matches!(
+            talker.call(json!({}), Duration::from_secs(5)),
+            Err(Fault::Died(_))
+        ));
     }
 
     #[test]

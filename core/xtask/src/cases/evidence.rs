@@ -22,7 +22,10 @@ pub(crate) fn check(output: &str, metadata: &Value) -> Result<(), String> {
         ("original_estimated_tokens", json!(tokens(original))),
         ("projected_estimated_tokens", json!(tokens(projected))),
         ("byte_delta", json!(projected - original)),
-        ("estimated_token_delta", json!(tokens(projected) - tokens(original))),
+        (
+            "estimated_token_delta",
+            json!(tokens(projected) - tokens(original)),
+        ),
     ];
     if record["loss_mode"] == "none" {
         wanted.push(("original_bytes", json!(projected)));
@@ -32,7 +35,10 @@ pub(crate) fn check(output: &str, metadata: &Value) -> Result<(), String> {
     }
     for (field, value) in wanted {
         if record[field] != value {
-            return Err(format!("evidence.{field} is {}, not {value}", record[field]));
+            return Err(format!(
+                "evidence.{field} is {}, not {value}",
+                record[field]
+            ));
         }
     }
     Ok(())
@@ -58,7 +64,17 @@ mod tests {
     #[test]
     fn a_true_record_holds_and_each_false_figure_is_found() {
         assert_eq!(check("hello\n", &record()), Ok(()));
-        for field in ["original_bytes", "projected_bytes", "original_estimated_tokens", "content_digest", "projected_digest", "repeat_key", "content_ref", "byte_delta", "estimated_token_delta"] {
+        for field in [
+            "original_bytes",
+            "projected_bytes",
+            "original_estimated_tokens",
+            "content_digest",
+            "projected_digest",
+            "repeat_key",
+            "content_ref",
+            "byte_delta",
+            "estimated_token_delta",
+        ] {
             let mut false_record = record();
             false_record["a3s_tool_result_evidence"][field] = json!(7);
             assert!(check("hello\n", &false_record).is_err(), "{field}");

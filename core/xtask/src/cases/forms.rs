@@ -9,7 +9,9 @@ use serde_json::Value;
 /// A difference, for a person.
 pub(crate) type Difference = String;
 
-const TEXT_KEYS: &[&str] = &["contains", "excludes", "matches", "bytes", "maxBytes", "sha256", "count", "once"];
+const TEXT_KEYS: &[&str] = &[
+    "contains", "excludes", "matches", "bytes", "maxBytes", "sha256", "count", "once",
+];
 const VALUE_KEYS: &[&str] = &["exists", "contains", "excludes", "min", "max", "length"];
 
 /// Which forms an object may be besides a value to equal.
@@ -51,7 +53,10 @@ fn check_text_key(what: &str, actual: &str, key: &str, wanted: &Value) -> Result
             let pattern = wanted.as_str().ok_or_else(malformed)?;
             let regex = Regex::new(pattern).map_err(|error| format!("{what}: {error}"))?;
             if !regex.is_match(actual) {
-                return Err(format!("{what} does not match {pattern:?}: {}", quote(actual)));
+                return Err(format!(
+                    "{what} does not match {pattern:?}: {}",
+                    quote(actual)
+                ));
             }
         }
         "bytes" => {
@@ -61,7 +66,10 @@ fn check_text_key(what: &str, actual: &str, key: &str, wanted: &Value) -> Result
         }
         "maxBytes" => {
             if actual.len() as u64 > wanted.as_u64().ok_or_else(malformed)? {
-                return Err(format!("{what} has {} bytes, more than {wanted}", actual.len()));
+                return Err(format!(
+                    "{what} has {} bytes, more than {wanted}",
+                    actual.len()
+                ));
             }
         }
         "sha256" => {
@@ -74,7 +82,10 @@ fn check_text_key(what: &str, actual: &str, key: &str, wanted: &Value) -> Result
             for (text, times) in wanted.as_object().ok_or_else(malformed)? {
                 let found = actual.matches(text.as_str()).count() as u64;
                 if times.as_u64().ok_or_else(malformed)? != found {
-                    return Err(format!("{what} holds {} {found} times, not {times}", quote(text)));
+                    return Err(format!(
+                        "{what} holds {} {found} times, not {times}",
+                        quote(text)
+                    ));
                 }
             }
         }
@@ -83,7 +94,10 @@ fn check_text_key(what: &str, actual: &str, key: &str, wanted: &Value) -> Result
                 for text in numbered(range)? {
                     let found = actual.matches(text.as_str()).count();
                     if found != 1 {
-                        return Err(format!("{what} holds {} {found} times, not once", quote(&text)));
+                        return Err(format!(
+                            "{what} holds {} {found} times, not once",
+                            quote(&text)
+                        ));
                     }
                 }
             }
@@ -103,7 +117,10 @@ pub(crate) fn check_value(
     let Some(fields) = form_of(expected, forms) else {
         return match actual {
             Some(actual) if equal(actual, expected) => Ok(()),
-            Some(actual) => Err(format!("{what} is {}, not {expected}", quote(&actual.to_string()))),
+            Some(actual) => Err(format!(
+                "{what} is {}, not {expected}",
+                quote(&actual.to_string())
+            )),
             None => Err(format!("{what} is missing, not {expected}")),
         };
     };
@@ -116,7 +133,9 @@ pub(crate) fn check_value(
 /// The fields of `expected` when every one of them is a key of a form.
 fn form_of(expected: &Value, forms: Forms) -> Option<&serde_json::Map<String, Value>> {
     let fields = expected.as_object().filter(|fields| !fields.is_empty())?;
-    let known = |key: &str| VALUE_KEYS.contains(&key) || (forms == Forms::ValueAndText && TEXT_KEYS.contains(&key));
+    let known = |key: &str| {
+        VALUE_KEYS.contains(&key) || (forms == Forms::ValueAndText && TEXT_KEYS.contains(&key))
+    };
     fields.keys().all(|key| known(key)).then_some(fields)
 }
 
@@ -133,7 +152,10 @@ fn check_value_key(
         return if Some(there) == wanted.as_bool() {
             Ok(())
         } else {
-            Err(format!("{what} {}", if there { "exists" } else { "is missing" }))
+            Err(format!(
+                "{what} {}",
+                if there { "exists" } else { "is missing" }
+            ))
         };
     }
     let actual = actual.ok_or_else(|| format!("{what} is missing"))?;
@@ -146,16 +168,26 @@ fn check_value_key(
             for item in items {
                 if holds(actual, item) != (key == "contains") {
                     let verb = if key == "contains" { "lacks" } else { "holds" };
-                    return Err(format!("{what} {verb} {item}: {}", quote(&actual.to_string())));
+                    return Err(format!(
+                        "{what} {verb} {item}: {}",
+                        quote(&actual.to_string())
+                    ));
                 }
             }
             Ok(())
         }
         "min" | "max" => {
             let (Some(number), Some(bound)) = (actual.as_f64(), wanted.as_f64()) else {
-                return Err(format!("{what} is {}, not a number", quote(&actual.to_string())));
+                return Err(format!(
+                    "{what} is {}, not a number",
+                    quote(&actual.to_string())
+                ));
             };
-            if if key == "min" { number < bound } else { number > bound } {
+            if if key == "min" {
+                number < bound
+            } else {
+                number > bound
+            } {
                 return Err(format!("{what} is {actual}, beyond {key} {wanted}"));
             }
             Ok(())
@@ -174,7 +206,10 @@ fn check_value_key(
         }
         other if forms == Forms::ValueAndText => match actual {
             Value::String(text) => check_text_key(what, text, other, wanted),
-            _ => Err(format!("{what} is not text: {}", quote(&actual.to_string()))),
+            _ => Err(format!(
+                "{what} is not text: {}",
+                quote(&actual.to_string())
+            )),
         },
         other => Err(format!("{what}: unknown form {other}")),
     }
@@ -193,10 +228,16 @@ fn holds(actual: &Value, item: &Value) -> bool {
 /// Equality of JSON in which 1 and 1.0 are the same number.
 pub(crate) fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() != b.is_f64() && a.as_f64() == b.as_f64()),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || (a.is_f64() != b.is_f64() && a.as_f64() == b.as_f64())
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
         }
         _ => left == right,
     }
@@ -205,9 +246,9 @@ pub(crate) fn equal(left: &Value, right: &Value) -> bool {
 /// Whether every field of `partial` is in `actual`, at every depth.
 pub(crate) fn partly_equal(actual: &Value, partial: &Value) -> bool {
     match (actual, partial) {
-        (Value::Object(a), Value::Object(p)) => {
-            p.iter().all(|(key, wanted)| a.get(key).is_some_and(|found| partly_equal(found, wanted)))
-        }
+        (Value::Object(a), Value::Object(p)) => p
+            .iter()
+            .all(|(key, wanted)| a.get(key).is_some_and(|found| partly_equal(found, wanted))),
         _ => equal(actual, partial),
     }
 }
@@ -236,14 +277,29 @@ mod tests {
         let text = "row-01\nrow-02\nrow-02\n";
         let table = [
             (json!("row-01\nrow-02\nrow-02\n"), json!("row-01")),
-            (json!({"contains": ["row-01"]}), json!({"contains": ["row-01", "row-03"]})),
-            (json!({"excludes": ["row-03"]}), json!({"excludes": ["row-02"]})),
-            (json!({"matches": "(?m)^row-02$"}), json!({"matches": "^row-02$"})),
+            (
+                json!({"contains": ["row-01"]}),
+                json!({"contains": ["row-01", "row-03"]}),
+            ),
+            (
+                json!({"excludes": ["row-03"]}),
+                json!({"excludes": ["row-02"]}),
+            ),
+            (
+                json!({"matches": "(?m)^row-02$"}),
+                json!({"matches": "^row-02$"}),
+            ),
             (json!({"bytes": 21}), json!({"bytes": 20})),
             (json!({"maxBytes": 21}), json!({"maxBytes": 20})),
-            (json!({"sha256": sha256(text.as_bytes())}), json!({"sha256": "00"})),
+            (
+                json!({"sha256": sha256(text.as_bytes())}),
+                json!({"sha256": "00"}),
+            ),
             (json!({"count": {"row": 3}}), json!({"count": {"row": 2}})),
-            (json!({"once": [["row-%02d", 1, 1]]}), json!({"once": [["row-%02d", 1, 2]]})),
+            (
+                json!({"once": [["row-%02d", 1, 1]]}),
+                json!({"once": [["row-%02d", 1, 2]]}),
+            ),
             (json!({}), json!({"contians": []})),
         ];
         for (holds, fails) in table {
@@ -257,8 +313,16 @@ mod tests {
         let there = json!({"list": ["a", "b"], "text": "abc", "n": 5, "empty": {}});
         let table = [
             ("/n", json!(5.0), json!(6)),
-            ("/list", json!({"contains": ["a"]}), json!({"contains": ["ab"]})),
-            ("/list", json!({"excludes": ["c"]}), json!({"excludes": ["b"]})),
+            (
+                "/list",
+                json!({"contains": ["a"]}),
+                json!({"contains": ["ab"]}),
+            ),
+            (
+                "/list",
+                json!({"excludes": ["c"]}),
+                json!({"excludes": ["b"]}),
+            ),
             ("/text", json!({"contains": "bc"}), json!({"contains": "x"})),
             ("", json!({"contains": "abc"}), json!({"excludes": "abc"})),
             ("/list", json!({"length": 2}), json!({"length": 3})),
@@ -270,8 +334,15 @@ mod tests {
         ];
         for (pointer, holds, fails) in table {
             let actual = there.pointer(pointer);
-            assert_eq!(check_value(pointer, actual, &holds, Forms::ValueAndText), Ok(()), "{holds}");
-            assert!(check_value(pointer, actual, &fails, Forms::ValueAndText).is_err(), "{fails}");
+            assert_eq!(
+                check_value(pointer, actual, &holds, Forms::ValueAndText),
+                Ok(()),
+                "{holds}"
+            );
+            assert!(
+                check_value(pointer, actual, &fails, Forms::ValueAndText).is_err(),
+                "{fails}"
+            );
         }
     }
 
@@ -284,8 +355,14 @@ mod tests {
 
     #[test]
     fn big_integers_are_compared_exactly() {
-        assert!(!equal(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992_u64)));
-        assert!(partly_equal(&json!({"a": {"b": 1, "c": 2}}), &json!({"a": {"b": 1}})));
+        assert!(!equal(
+            &json!(9_007_199_254_740_993_u64),
+            &json!(9_007_199_254_740_992_u64)
+        ));
+        assert!(partly_equal(
+            &json!({"a": {"b": 1, "c": 2}}),
+            &json!({"a": {"b": 1}})
+        ));
         assert!(!partly_equal(&json!({"a": 1}), &json!({"b": 1})));
     }
 }

@@ -72,7 +72,10 @@ pub(crate) fn run_default(layout: &Layout, languages: &[Language]) -> Result<Tal
 /// Claims of the project's own cases, by case id.
 pub(crate) fn claims_by_case(layout: &Layout) -> Result<BTreeMap<String, Vec<String>>> {
     let cases = case::load(&[layout.path(DEFAULT_FOLDER)])?;
-    Ok(cases.into_iter().map(|case| (case.id, case.claims)).collect())
+    Ok(cases
+        .into_iter()
+        .map(|case| (case.id, case.claims))
+        .collect())
 }
 
 fn plan(layout: &Layout, folders: &[String]) -> Result<Plan> {
@@ -85,12 +88,22 @@ fn plan(layout: &Layout, folders: &[String]) -> Result<Plan> {
             whole: true,
         });
     }
-    let paths: Vec<PathBuf> = folders.iter().map(|folder| layout.root().join(folder)).collect();
+    let paths: Vec<PathBuf> = folders
+        .iter()
+        .map(|folder| layout.root().join(folder))
+        .collect();
     let ours = default.canonicalize().at(&default)?;
-    let own_copy = paths.iter().all(|path| path.canonicalize().is_ok_and(|path| path.starts_with(&ours)));
+    let own_copy = paths.iter().all(|path| {
+        path.canonicalize()
+            .is_ok_and(|path| path.starts_with(&ours))
+    });
     Ok(Plan {
         cases: case::load(&paths)?,
-        pending: if own_copy { pending(layout)? } else { BTreeMap::new() },
+        pending: if own_copy {
+            pending(layout)?
+        } else {
+            BTreeMap::new()
+        },
         // Only a whole run of the project's own cases may replace what the claims rest on.
         suite: format!("cases {}", folders.join(" ")),
         whole: !own_copy,
@@ -100,8 +113,11 @@ fn plan(layout: &Layout, folders: &[String]) -> Result<Plan> {
 fn pending(layout: &Layout) -> Result<BTreeMap<String, String>> {
     let path = layout.path("tests/conformance/pending.json");
     let text = std::fs::read_to_string(&path).at(&path)?;
-    let document: Value = serde_json::from_str(&text).map_err(|error| fail(format!("{}: {error}", path.display())))?;
-    let fields = document.as_object().ok_or_else(|| fail(format!("{}: not an object", path.display())))?;
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|error| fail(format!("{}: {error}", path.display())))?;
+    let fields = document
+        .as_object()
+        .ok_or_else(|| fail(format!("{}: not an object", path.display())))?;
     fields
         .iter()
         .map(|(id, reason)| match reason.as_str() {
@@ -114,7 +130,10 @@ fn pending(layout: &Layout) -> Result<BTreeMap<String, String>> {
 fn run_plan(layout: &Layout, plan: &Plan, languages: &[Language]) -> Result<Tally> {
     let mut tally = Tally::default();
     if plan.whole
-        && let Some(id) = plan.pending.keys().find(|id| !plan.cases.iter().any(|case| &case.id == *id))
+        && let Some(id) = plan
+            .pending
+            .keys()
+            .find(|id| !plan.cases.iter().any(|case| &case.id == *id))
     {
         println!("FAIL {id} all: pending.json names a case that does not exist");
         tally.failed += 1;
@@ -156,12 +175,22 @@ fn run_language(layout: &Layout, plan: &Plan, language: Language, tally: &mut Ta
             Some(_) => (PENDING_LIMIT, Some(PENDING_LIMIT)),
             None => (STEP_LIMIT, None),
         };
-        let home = std::env::temp_dir().join(format!("a3s-case-{}-{name}-{}", std::process::id(), case.id));
+        let home = std::env::temp_dir().join(format!(
+            "a3s-case-{}-{name}-{}",
+            std::process::id(),
+            case.id
+        ));
         let report = run::run(case, &mut current, home, limit, cap);
         if report.driver_usable {
             driver = Some(current);
         }
-        let status = announce(&case.id, name, report.verdict, reason.map(String::as_str), tally);
+        let status = announce(
+            &case.id,
+            name,
+            report.verdict,
+            reason.map(String::as_str),
+            tally,
+        );
         rows.push(TestResult::new(name, &plan.suite, case.id.clone(), status));
     }
     if let Some(driver) = driver
@@ -176,7 +205,13 @@ fn run_language(layout: &Layout, plan: &Plan, language: Language, tally: &mut Ta
     Ok(())
 }
 
-fn announce(id: &str, language: &str, verdict: Verdict, pending: Option<&str>, tally: &mut Tally) -> Status {
+fn announce(
+    id: &str,
+    language: &str,
+    verdict: Verdict,
+    pending: Option<&str>,
+    tally: &mut Tally,
+) -> Status {
     match (verdict, pending) {
         (Verdict::Passed, None) => {
             println!("ok {id} {language}");

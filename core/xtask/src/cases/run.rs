@@ -47,21 +47,49 @@ struct Run<'a> {
 }
 
 /// Runs `case`. `home` is where its folders go, `limit` the wait for a step that names none, `cap` bounds those that do.
-pub(crate) fn run(case: &Case, driver: &mut Driver, home: PathBuf, limit: Duration, cap: Option<Duration>) -> Report {
-    let marker = home.file_name().map(|name| name.to_string_lossy().into_owned());
+pub(crate) fn run(
+    case: &Case,
+    driver: &mut Driver,
+    home: PathBuf,
+    limit: Duration,
+    cap: Option<Duration>,
+) -> Report {
+    let marker = home
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
     let stage = match Stage::create(home) {
         Ok(stage) => stage,
-        Err(error) => return Report { verdict: error.into(), driver_usable: true },
+        Err(error) => {
+            return Report {
+                verdict: error.into(),
+                driver_usable: true,
+            };
+        }
     };
     let mut variables = Variables::default();
     variables.set("workspace", json!(stage.workspace()));
     variables.set("outside", json!(stage.outside()));
     variables.set("outsideRel", json!(stage.outside_relative()));
     let marker = marker.filter(|_| case.body["steps"].to_string().contains("\"survivors\""));
-    let mut run = Run { case, driver, stage, variables, marker, limit, cap, broken: false };
-    let files = case.body.get("files").map(|files| run.variables.apply(files));
+    let mut run = Run {
+        case,
+        driver,
+        stage,
+        variables,
+        marker,
+        limit,
+        cap,
+        broken: false,
+    };
+    let files = case
+        .body
+        .get("files")
+        .map(|files| run.variables.apply(files));
     if let Err(error) = run.stage.fill(files.as_ref(), case.body["git"] == true) {
-        return Report { verdict: error.into(), driver_usable: true };
+        return Report {
+            verdict: error.into(),
+            driver_usable: true,
+        };
     }
     let mut verdict = match run.all() {
         Ok(()) => Verdict::Passed,
@@ -73,7 +101,10 @@ pub(crate) fn run(case: &Case, driver: &mut Driver, home: PathBuf, limit: Durati
     {
         verdict = Verdict::Failed(format!("closing everything: {difference}"));
     }
-    Report { verdict, driver_usable: !run.broken }
+    Report {
+        verdict,
+        driver_usable: !run.broken,
+    }
 }
 
 impl From<StageError> for Verdict {
@@ -95,7 +126,10 @@ impl Run<'_> {
         let case = self.case;
         for (number, step) in case.steps().iter().enumerate() {
             self.step(step).map_err(|difference| {
-                let name = step["name"].as_str().or(step["do"].as_str()).unwrap_or_default();
+                let name = step["name"]
+                    .as_str()
+                    .or(step["do"].as_str())
+                    .unwrap_or_default();
                 format!("step {} ({name}): {difference}", number + 1)
             })?;
         }
@@ -120,10 +154,18 @@ impl Run<'_> {
             environment[survivors::MARKER] = json!(marker);
         }
         let mut tools = Map::new();
-        for (name, tool) in self.case.body["hostTools"].as_object().into_iter().flatten() {
+        for (name, tool) in self.case.body["hostTools"]
+            .as_object()
+            .into_iter()
+            .flatten()
+        {
             let bytes = expand(&self.variables.apply(&tool["output"]))?;
-            let output = String::from_utf8(bytes).map_err(|error| format!("host tool {name}: {error}"))?;
-            tools.insert(name.clone(), json!({"output": output, "fail": tool["fail"] == true}));
+            let output =
+                String::from_utf8(bytes).map_err(|error| format!("host tool {name}: {error}"))?;
+            tools.insert(
+                name.clone(),
+                json!({"output": output, "fail": tool["fail"] == true}),
+            );
         }
         request["hostTools"] = Value::Object(tools);
         Ok(request)
@@ -132,7 +174,10 @@ impl Run<'_> {
     fn step(&mut self, step: &Value) -> Result<(), Difference> {
         let mut names = BTreeSet::new();
         files_to_snapshot(&step["expect"], &mut names);
-        let before = names.into_iter().map(|name| (name.clone(), self.stage.snapshot(&name))).collect();
+        let before = names
+            .into_iter()
+            .map(|name| (name.clone(), self.stage.snapshot(&name)))
+            .collect();
         for _ in 0..step["repeat"].as_u64().unwrap_or(1) {
             let last = match step.get("follow") {
                 Some(follow) => self.follow(step, follow, &before)?,
@@ -155,9 +200,15 @@ impl Run<'_> {
         follow: &Value,
         before: &BTreeMap<String, Option<super::stage::Snapshot>>,
     ) -> Result<Outcome, Difference> {
-        let text = |field: &str| follow[field].as_str().ok_or_else(|| format!("follow.{field} is {}", follow[field]));
+        let text = |field: &str| {
+            follow[field]
+                .as_str()
+                .ok_or_else(|| format!("follow.{field} is {}", follow[field]))
+        };
         let (take, argument) = (text("take")?, text("as")?);
-        let most = follow["maxPages"].as_u64().ok_or("follow.maxPages is missing")?;
+        let most = follow["maxPages"]
+            .as_u64()
+            .ok_or("follow.maxPages is missing")?;
         let mut expected = self.variables.apply(&step["expect"]);
         let mut over_all = Map::new();
         if let Some(output) = expected["output"].as_object_mut() {
@@ -171,14 +222,17 @@ impl Run<'_> {
         let mut position = None;
         for page in 1..=most {
             let outcome = self.perform(step, position.take().map(|value| (argument, value)))?;
-            self.judge(&expected, &outcome, before).map_err(|difference| format!("page {page}: {difference}"))?;
+            self.judge(&expected, &outcome, before)
+                .map_err(|difference| format!("page {page}: {difference}"))?;
             let Outcome::Result(result) = &outcome else {
                 return Err(format!("page {page} is no ToolResult: {outcome:?}"));
             };
             pages.push_str(result["output"].as_str().unwrap_or_default());
             let metadata = &result["metadata"];
             let next = metadata.pointer(take).cloned().unwrap_or(Value::Null);
-            let ended = follow["until"].as_str().is_some_and(|until| metadata.pointer(until) == Some(&Value::Bool(true)));
+            let ended = follow["until"]
+                .as_str()
+                .is_some_and(|until| metadata.pointer(until) == Some(&Value::Bool(true)));
             if ended || next.is_null() || next == json!([]) || next == json!("") {
                 check_text("the output of all pages", &pages, &Value::Object(over_all))?;
                 return Ok(outcome);
@@ -189,7 +243,11 @@ impl Run<'_> {
     }
 
     /// Sends what the step says and returns what came of it.
-    fn perform(&mut self, step: &Value, argument: Option<(&str, Value)>) -> Result<Outcome, Difference> {
+    fn perform(
+        &mut self,
+        step: &Value,
+        argument: Option<(&str, Value)>,
+    ) -> Result<Outcome, Difference> {
         let action = step["do"].as_str().unwrap_or_default();
         let limit = match step["withinMs"].as_u64() {
             Some(limit) => Duration::from_millis(limit).min(self.cap.unwrap_or(Duration::MAX)),
@@ -197,7 +255,9 @@ impl Run<'_> {
         };
         let mut request = match action {
             "open" | "reopen" => self.open_request(action, step.get("options"))?,
-            "tool" | "governedTool" | "helper" | "send" | "stream" | "close" => json!({"op": action}),
+            "tool" | "governedTool" | "helper" | "send" | "stream" | "close" => {
+                json!({"op": action})
+            }
             other => return Err(format!("unknown step {other}")),
         };
         for key in ["name", "args", "prompt", "answers", "interrupt"] {
@@ -218,7 +278,8 @@ impl Run<'_> {
             return Err(format!("no confirmation request came: {first:?}"));
         }
         for inner in during {
-            self.step(inner).map_err(|difference| format!("during: {difference}"))?;
+            self.step(inner)
+                .map_err(|difference| format!("during: {difference}"))?;
         }
         self.call(json!({"op": "resume", "of": id}), limit)?;
         self.wait(id, limit)
@@ -231,7 +292,11 @@ impl Run<'_> {
         before: &BTreeMap<String, Option<super::stage::Snapshot>>,
     ) -> Result<(), Difference> {
         check_form(outcome)?;
-        let requests = if mentions(expected, "modelSaw") { Some(self.model_requests()?) } else { None };
+        let requests = if mentions(expected, "modelSaw") {
+            Some(self.model_requests()?)
+        } else {
+            None
+        };
         if let (Some(wanted), Some(marker)) = (expected["survivors"].as_u64(), &self.marker) {
             let wanted = usize::try_from(wanted).map_err(|error| error.to_string())?;
             let alive = survivors::settle(marker, wanted, SURVIVOR_GRACE);
@@ -239,14 +304,23 @@ impl Run<'_> {
                 return Err(format!("{alive} processes are alive, not {wanted}"));
             }
         }
-        check(expected, &Seen { outcome, stage: &self.stage, before, requests: requests.as_deref() })
+        check(
+            expected,
+            &Seen {
+                outcome,
+                stage: &self.stage,
+                before,
+                requests: requests.as_deref(),
+            },
+        )
     }
 
     fn model_requests(&mut self) -> Result<Vec<String>, Difference> {
         match self.call(json!({"op": "modelRequests"}), self.limit)? {
-            Outcome::Value(Value::Array(texts)) => {
-                Ok(texts.iter().map(|text| text.as_str().unwrap_or_default().to_owned()).collect())
-            }
+            Outcome::Value(Value::Array(texts)) => Ok(texts
+                .iter()
+                .map(|text| text.as_str().unwrap_or_default().to_owned())
+                .collect()),
             other => Err(format!("the model's requests are not known: {other:?}")),
         }
     }
@@ -254,10 +328,13 @@ impl Run<'_> {
     fn save(&mut self, step: &Value, outcome: &Outcome) -> Result<(), Difference> {
         for (name, pointer) in step["save"].as_object().into_iter().flatten() {
             let found = match outcome {
-                Outcome::Result(result) => pointer.as_str().and_then(|pointer| result["metadata"].pointer(pointer)),
+                Outcome::Result(result) => pointer
+                    .as_str()
+                    .and_then(|pointer| result["metadata"].pointer(pointer)),
                 _ => None,
             };
-            let value = found.ok_or_else(|| format!("there is no metadata at {pointer} to save"))?;
+            let value =
+                found.ok_or_else(|| format!("there is no metadata at {pointer} to save"))?;
             self.variables.set(name, value.clone());
         }
         Ok(())

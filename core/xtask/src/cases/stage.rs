@@ -48,7 +48,10 @@ impl Stage {
     pub(crate) fn create(home: PathBuf) -> Result<Self, StageError> {
         fs::create_dir_all(&home)?;
         let home = home.canonicalize()?;
-        let stage = Self { workspace: home.join("workspace"), home };
+        let stage = Self {
+            workspace: home.join("workspace"),
+            home,
+        };
         for folder in [&stage.workspace, &stage.outside(), &stage.store()] {
             fs::create_dir_all(folder)?;
         }
@@ -111,7 +114,8 @@ impl Stage {
                 return Err(StageError::Platform("cannot make a named pipe".to_owned()));
             }
         } else {
-            let bytes = content::expand(content).map_err(|error| StageError::Broken(format!("{path}: {error}")))?;
+            let bytes = content::expand(content)
+                .map_err(|error| StageError::Broken(format!("{path}: {error}")))?;
             fs::write(&place, bytes)?;
         }
         if let Some(mode) = content.get("mode") {
@@ -139,7 +143,10 @@ impl Stage {
                 .output()
                 .map_err(|error| StageError::Platform(format!("git: {error}")))?;
             if !output.status.success() {
-                return Err(StageError::Broken(format!("git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr))));
+                return Err(StageError::Broken(format!(
+                    "git {arguments:?}: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                )));
             }
         }
         Ok(())
@@ -158,9 +165,16 @@ impl Stage {
     }
 
     /// Compares a path with what a case expects; `before` is its state before the step.
-    pub(crate) fn check_file(&self, path: &str, expected: &Value, before: Option<&Snapshot>) -> Result<(), String> {
+    pub(crate) fn check_file(
+        &self,
+        path: &str,
+        expected: &Value,
+        before: Option<&Snapshot>,
+    ) -> Result<(), String> {
         let place = self.locate(path);
-        let fields = expected.as_object().ok_or_else(|| format!("{path}: not an expectation: {expected}"))?;
+        let fields = expected
+            .as_object()
+            .ok_or_else(|| format!("{path}: not an expectation: {expected}"))?;
         for (key, wanted) in fields {
             self.check_file_key(path, &place, key, wanted, before)?;
         }
@@ -200,13 +214,17 @@ impl Stage {
                 }
             }
             "symlink" => {
-                let found = fs::read_link(place).map_err(|error| format!("{path} is no link: {error}"))?;
+                let found =
+                    fs::read_link(place).map_err(|error| format!("{path} is no link: {error}"))?;
                 if found.to_str() != wanted.as_str() {
                     return Err(format!("{path} leads to {}, not {wanted}", found.display()));
                 }
             }
             "mode" => {
-                let found = fs::metadata(place).map_err(|error| format!("{path}: {error}"))?.mode() & 0o7777;
+                let found = fs::metadata(place)
+                    .map_err(|error| format!("{path}: {error}"))?
+                    .mode()
+                    & 0o7777;
                 if found != parse_mode(wanted)? {
                     return Err(format!("{path} has mode {found:04o}, not {wanted}"));
                 }
@@ -214,7 +232,10 @@ impl Stage {
             "unchanged" => {
                 let now = self.snapshot(path);
                 if now.is_none() || now.as_ref() != before {
-                    return Err(format!("{path} changed{}", difference(before, now.as_ref())));
+                    return Err(format!(
+                        "{path} changed{}",
+                        difference(before, now.as_ref())
+                    ));
                 }
             }
             other => return Err(format!("{path}: unknown expectation {other}")),
@@ -230,7 +251,10 @@ impl Stage {
             for entry in fs::read_dir(&folder).map_err(|error| format!("{prefix}: {error}"))? {
                 let entry = entry.map_err(|error| error.to_string())?;
                 let name = entry.file_name().to_string_lossy().into_owned();
-                let is_folder = entry.file_type().map_err(|error| error.to_string())?.is_dir();
+                let is_folder = entry
+                    .file_type()
+                    .map_err(|error| error.to_string())?
+                    .is_dir();
                 if name == ".git" || (is_folder && prefix.is_empty() && name.starts_with(".a3s")) {
                     continue;
                 }
@@ -257,7 +281,9 @@ fn difference(before: Option<&Snapshot>, now: Option<&Snapshot>) -> &'static str
     match (before, now) {
         (None, _) => " (was not there before the step)",
         (_, None) => " (is gone)",
-        (Some(before), Some(now)) if before.bytes != now.bytes || before.link != now.link => " in content",
+        (Some(before), Some(now)) if before.bytes != now.bytes || before.link != now.link => {
+            " in content"
+        }
         (Some(before), Some(now)) if before.mode != now.mode => " in mode",
         _ => " in modification time",
     }
@@ -276,7 +302,8 @@ mod tests {
     use serde_json::json;
 
     fn stage(name: &str) -> Stage {
-        Stage::create(std::env::temp_dir().join(format!("a3s-stage-{}-{name}", std::process::id()))).unwrap()
+        Stage::create(std::env::temp_dir().join(format!("a3s-stage-{}-{name}", std::process::id())))
+            .unwrap()
     }
 
     #[test]
@@ -289,32 +316,64 @@ mod tests {
         stage.fill(Some(&files), false).unwrap();
         let before = stage.snapshot("a/b.txt");
         let holds = [
-            ("a/b.txt", json!({"text": "x\n"})), ("a/b.txt", json!({"mode": "0755"})), ("a/b.txt", json!({"unchanged": true})),
-            ("l", json!({"symlink": "a/b.txt"})), ("gone", json!({"absent": true})), ("outside/o", json!({"text": "o"})),
-            ("a/b.txt", json!({"base64": "eAo="})), ("a/b.txt", json!({"sha256": content::sha256(b"x\n")})),
+            ("a/b.txt", json!({"text": "x\n"})),
+            ("a/b.txt", json!({"mode": "0755"})),
+            ("a/b.txt", json!({"unchanged": true})),
+            ("l", json!({"symlink": "a/b.txt"})),
+            ("gone", json!({"absent": true})),
+            ("outside/o", json!({"text": "o"})),
+            ("a/b.txt", json!({"base64": "eAo="})),
+            ("a/b.txt", json!({"sha256": content::sha256(b"x\n")})),
         ];
         for (path, expected) in &holds {
-            assert_eq!(stage.check_file(path, expected, before.as_ref()), Ok(()), "{path} {expected}");
+            assert_eq!(
+                stage.check_file(path, expected, before.as_ref()),
+                Ok(()),
+                "{path} {expected}"
+            );
         }
         let fails = [
-            ("a/b.txt", json!({"text": "y"})), ("a/b.txt", json!({"mode": "0644"})), ("l", json!({"symlink": "b"})),
-            ("a/b.txt", json!({"absent": true})), ("a/b.txt", json!({"sha256": "00"})), ("a/b.txt", json!({"other": 1})),
+            ("a/b.txt", json!({"text": "y"})),
+            ("a/b.txt", json!({"mode": "0644"})),
+            ("l", json!({"symlink": "b"})),
+            ("a/b.txt", json!({"absent": true})),
+            ("a/b.txt", json!({"sha256": "00"})),
+            ("a/b.txt", json!({"other": 1})),
         ];
         for (path, expected) in &fails {
-            assert!(stage.check_file(path, expected, before.as_ref()).is_err(), "{path} {expected}");
+            assert!(
+                stage.check_file(path, expected, before.as_ref()).is_err(),
+                "{path} {expected}"
+            );
         }
-        assert_eq!(stage.list_files().unwrap(), ["a/b.txt", "l", "p"].map(str::to_owned).into());
+        assert_eq!(
+            stage.list_files().unwrap(),
+            ["a/b.txt", "l", "p"].map(str::to_owned).into()
+        );
         let place = stage.locate("a/b.txt");
         let file = fs::File::options().write(true).open(&place).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert!(stage.check_file("a/b.txt", &json!({"unchanged": true}), before.as_ref()).is_err());
+        assert!(
+            stage
+                .check_file("a/b.txt", &json!({"unchanged": true}), before.as_ref())
+                .is_err()
+        );
     }
 
     #[test]
     fn a_repository_has_one_commit_of_all_files() {
         let stage = stage("git");
-        stage.fill(Some(&json!({".gitignore": {"text": "x"}, "x": {"text": "1"}})), true).unwrap();
-        let output = Command::new("git").args(["ls-files"]).current_dir(stage.workspace()).output().unwrap();
+        stage
+            .fill(
+                Some(&json!({".gitignore": {"text": "x"}, "x": {"text": "1"}})),
+                true,
+            )
+            .unwrap();
+        let output = Command::new("git")
+            .args(["ls-files"])
+            .current_dir(stage.workspace())
+            .output()
+            .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), ".gitignore\nx\n");
     }
 }

@@ -25,11 +25,20 @@ fn count(marker: &str) -> usize {
     };
     processes
         .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .bytes()
+                .all(|byte| byte.is_ascii_digit())
+        })
         .filter(|entry| {
             // A process that ended and waits to be collected has no environment left: it counts as gone.
-            fs::read(entry.path().join("environ"))
-                .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|variable| variable == needle.as_bytes()))
+            fs::read(entry.path().join("environ")).is_ok_and(|bytes| {
+                bytes
+                    .split(|byte| *byte == 0)
+                    .any(|variable| variable == needle.as_bytes())
+            })
         })
         .count()
 }
@@ -42,7 +51,11 @@ mod tests {
     #[test]
     fn a_marked_process_is_seen_while_it_lives() {
         let marker = format!("test-{}", std::process::id());
-        let mut child = Command::new("sleep").arg("30").env(MARKER, &marker).spawn().unwrap();
+        let mut child = Command::new("sleep")
+            .arg("30")
+            .env(MARKER, &marker)
+            .spawn()
+            .unwrap();
         assert_eq!(settle(&marker, 1, Duration::from_secs(2)), 1);
         assert_eq!(settle(&marker, 0, Duration::from_millis(50)), 1);
         child.kill().unwrap();

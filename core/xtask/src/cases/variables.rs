@@ -17,10 +17,15 @@ impl Variables {
     pub(crate) fn apply(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.apply_text(text),
-            Value::Array(items) => Value::Array(items.iter().map(|item| self.apply(item)).collect()),
-            Value::Object(fields) => {
-                Value::Object(fields.iter().map(|(key, field)| (key.clone(), self.apply(field))).collect())
+            Value::Array(items) => {
+                Value::Array(items.iter().map(|item| self.apply(item)).collect())
             }
+            Value::Object(fields) => Value::Object(
+                fields
+                    .iter()
+                    .map(|(key, field)| (key.clone(), self.apply(field)))
+                    .collect(),
+            ),
             other => other.clone(),
         }
     }
@@ -30,7 +35,9 @@ impl Variables {
             return Value::String(text.to_owned());
         }
         // A string that is nothing but one name keeps the type of what was saved.
-        if let Some(name) = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'))
+        if let Some(name) = text
+            .strip_prefix("${")
+            .and_then(|rest| rest.strip_suffix('}'))
             && let Some(value) = self.0.get(name)
         {
             return value.clone();
@@ -40,7 +47,9 @@ impl Variables {
         while let Some(start) = rest.find("${") {
             out.push_str(&rest[..start]);
             let inside = &rest[start + 2..];
-            let known = inside.find('}').and_then(|end| Some((end, self.0.get(&inside[..end])?)));
+            let known = inside
+                .find('}')
+                .and_then(|end| Some((end, self.0.get(&inside[..end])?)));
             match known {
                 Some((end, value)) => {
                     match value {
@@ -75,6 +84,9 @@ mod tests {
             variables.apply(&json!({"${n}": ["${outside}/x", "${cursor}", "`${snippets.length}` ${n}${outside}"]})),
             json!({"${n}": ["/o/x", [{"path": "a"}], "`${snippets.length}` 3/o"]})
         );
-        assert_eq!(variables.apply(&json!("${unfinished ${outside}")), json!("${unfinished /o"));
+        assert_eq!(
+            variables.apply(&json!("${unfinished ${outside}")),
+            json!("${unfinished /o")
+        );
     }
 }

@@ -25,13 +25,20 @@ pub(super) fn check(layout: &Layout) -> Result<()> {
 }
 
 fn problems(metadata: &Value) -> Vec<String> {
-    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
-    let names: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let packages = metadata["packages"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    let names: Vec<&str> = packages
+        .iter()
+        .filter_map(|package| package["name"].as_str())
+        .collect();
     let mut wrong = Vec::new();
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| *known == name) else {
-            wrong.push(format!("{name} has no place in the order of crates (core/xtask/src/checks/layers.rs)"));
+            wrong.push(format!(
+                "{name} has no place in the order of crates (core/xtask/src/checks/layers.rs)"
+            ));
             continue;
         };
         // An empty list of registries is what `publish = false` becomes.
@@ -60,14 +67,23 @@ mod tests {
     fn package(name: &str, on: &[(&str, bool)]) -> Value {
         let dependencies: Vec<Value> = on
             .iter()
-            .map(|(name, path)| if *path { json!({"name": name, "path": "/x"}) } else { json!({"name": name}) })
+            .map(|(name, path)| {
+                if *path {
+                    json!({"name": name, "path": "/x"})
+                } else {
+                    json!({"name": name})
+                }
+            })
             .collect();
         json!({"name": name, "publish": [], "dependencies": dependencies})
     }
 
     #[test]
     fn a_dependency_against_the_order_is_found() {
-        let good = [package("a3s-code-contract", &[("serde", false)]), package("a3s-code-core", &[("a3s-code-contract", true)])];
+        let good = [
+            package("a3s-code-contract", &[("serde", false)]),
+            package("a3s-code-core", &[("a3s-code-contract", true)]),
+        ];
         assert!(problems(&json!({ "packages": good })).is_empty());
         let bad = [
             package("a3s-code-contract", &[("a3s-code-core", true)]),

@@ -9,13 +9,32 @@ use serde_json::Value;
 
 /// Licences under which anything may be used here. The last ones cover data tables and build tools.
 const ALLOWED: &[&str] = &[
-    "MIT", "MIT-0", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "0BSD", "Zlib",
-    "Unlicense", "BSL-1.0", "CC0-1.0", "Unicode-3.0", "BlueOak-1.0.0", "Python-2.0", "PSF-2.0", "CDLA-Permissive-2.0",
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "0BSD",
+    "Zlib",
+    "Unlicense",
+    "BSL-1.0",
+    "CC0-1.0",
+    "Unicode-3.0",
+    "BlueOak-1.0.0",
+    "Python-2.0",
+    "PSF-2.0",
+    "CDLA-Permissive-2.0",
 ];
 
 /// Tools of the build that are never linked, bundled or shipped may stand under these as well.
-const ALLOWED_TOOLS: &[(&str, &str)] =
-    &[("cbindgen", "MPL-2.0"), ("lightningcss", "MPL-2.0"), ("pathspec", "MPL-2.0"), ("certifi", "MPL-2.0")];
+const ALLOWED_TOOLS: &[(&str, &str)] = &[
+    ("cbindgen", "MPL-2.0"),
+    ("lightningcss", "MPL-2.0"),
+    ("pathspec", "MPL-2.0"),
+    ("certifi", "MPL-2.0"),
+];
 
 /// Lists what is installed in the environment with the licence that each names.
 const PYTHON_LIST: &str = r#"
@@ -37,8 +56,13 @@ pub(super) fn check(layout: &Layout) -> Result<()> {
 }
 
 fn cargo_problems(metadata: &Value) -> Vec<String> {
-    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
-    packages.iter().filter_map(|package| problem(package["name"].as_str()?, package["license"].as_str())).collect()
+    let packages = metadata["packages"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
+    packages
+        .iter()
+        .filter_map(|package| problem(package["name"].as_str()?, package["license"].as_str()))
+        .collect()
 }
 
 fn npm_problems(layout: &Layout) -> Result<Vec<String>> {
@@ -47,9 +71,17 @@ fn npm_problems(layout: &Layout) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let text = std::fs::read_to_string(&path).at(&path)?;
-    let lock: Value = serde_json::from_str(&text).map_err(|error| fail(format!("{}: {error}", path.display())))?;
+    let lock: Value = serde_json::from_str(&text)
+        .map_err(|error| fail(format!("{}: {error}", path.display())))?;
     let packages = lock["packages"].as_object().into_iter().flatten();
-    Ok(packages.filter_map(|(name, package)| problem(name.rsplit("node_modules/").next()?, package["license"].as_str())).collect())
+    Ok(packages
+        .filter_map(|(name, package)| {
+            problem(
+                name.rsplit("node_modules/").next()?,
+                package["license"].as_str(),
+            )
+        })
+        .collect())
 }
 
 fn python_problems(layout: &Layout) -> Result<Vec<String>> {
@@ -58,7 +90,9 @@ fn python_problems(layout: &Layout) -> Result<Vec<String>> {
     }
     let text = process::stdout(languages::python(layout).args(["-c", PYTHON_LIST]))?;
     let rows = text.lines().filter_map(|line| line.split_once('\t'));
-    Ok(rows.filter_map(|(name, licence)| problem(name, Some(classified(licence)))).collect())
+    Ok(rows
+        .filter_map(|(name, licence)| problem(name, Some(classified(licence))))
+        .collect())
 }
 
 /// The binding has no dependencies; one that comes must be looked at by a person.
@@ -68,10 +102,15 @@ fn go_problems(layout: &Layout) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let text = std::fs::read_to_string(&path).at(&path)?;
-    Ok(match text.lines().find(|line| line.trim_start().starts_with("require")) {
-        Some(line) => vec![format!("go.mod: the licence of `{line}` is not known")],
-        None => Vec::new(),
-    })
+    Ok(
+        match text
+            .lines()
+            .find(|line| line.trim_start().starts_with("require"))
+        {
+            Some(line) => vec![format!("go.mod: the licence of `{line}` is not known")],
+            None => Vec::new(),
+        },
+    )
 }
 
 /// Words of package classifiers, as expressions.
@@ -91,8 +130,14 @@ fn problem(name: &str, licence: Option<&str>) -> Option<String> {
     let Some(licence) = licence.filter(|text| !text.is_empty()) else {
         return Some(format!("{name} names no licence"));
     };
-    let tool = ALLOWED_TOOLS.iter().any(|(tool, allowed)| name.starts_with(tool) && licence == *allowed);
-    if tool || allows(licence) { None } else { Some(format!("{name} stands under {licence}")) }
+    let tool = ALLOWED_TOOLS
+        .iter()
+        .any(|(tool, allowed)| name.starts_with(tool) && licence == *allowed);
+    if tool || allows(licence) {
+        None
+    } else {
+        Some(format!("{name} stands under {licence}"))
+    }
 }
 
 /// Whether an SPDX expression can be satisfied by the list: one side of an `OR`, both of an `AND`.
@@ -112,7 +157,10 @@ fn allows(expression: &str) -> bool {
 
 /// Without parentheses that enclose the whole expression.
 fn strip_parentheses(expression: &str) -> &str {
-    let Some(inside) = expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
+    let Some(inside) = expression
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'))
+    else {
         return expression;
     };
     let mut depth = 0_i32;
@@ -148,10 +196,23 @@ mod tests {
 
     #[test]
     fn expressions_are_read() {
-        for good in ["MIT", "GPL-3.0 OR MIT", "(MIT OR GPL-2.0) AND Unicode-3.0", "MIT/Apache-2.0", "(MIT) OR (Zlib)", "Apache-2.0 WITH LLVM-exception OR MIT"] {
+        for good in [
+            "MIT",
+            "GPL-3.0 OR MIT",
+            "(MIT OR GPL-2.0) AND Unicode-3.0",
+            "MIT/Apache-2.0",
+            "(MIT) OR (Zlib)",
+            "Apache-2.0 WITH LLVM-exception OR MIT",
+        ] {
             assert!(allows(good), "{good}");
         }
-        for bad in ["GPL-3.0", "MIT AND GPL-3.0", "(MIT OR ISC) AND SSPL-1.0", "LGPL-2.1-or-later", ""] {
+        for bad in [
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "(MIT OR ISC) AND SSPL-1.0",
+            "LGPL-2.1-or-later",
+            "",
+        ] {
             assert!(!allows(bad), "{bad}");
         }
     }

@@ -21,14 +21,22 @@ pub(super) fn check(layout: &Layout) -> Result<()> {
     ];
     for (name, look) in files {
         if let Some(text) = read(&layout.path(name))? {
-            wrong.extend(look(&text).into_iter().map(|problem| format!("{name}: {problem}")));
+            wrong.extend(
+                look(&text)
+                    .into_iter()
+                    .map(|problem| format!("{name}: {problem}")),
+            );
         }
     }
     all_well(wrong)
 }
 
 fn read(path: &Path) -> Result<Option<String>> {
-    if path.exists() { std::fs::read_to_string(path).at(path).map(Some) } else { Ok(None) }
+    if path.exists() {
+        std::fs::read_to_string(path).at(path).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 fn ours(name: &str) -> bool {
@@ -61,8 +69,13 @@ fn npm(text: &str) -> Vec<String> {
     };
     let mut wrong = Vec::new();
     for (path, package) in lock["packages"].as_object().into_iter().flatten() {
-        if package["resolved"].as_str().is_some_and(|place| place.contains("://")) {
-            wrong.push(format!("{path} names a host; install with omit-lockfile-registry-resolved"));
+        if package["resolved"]
+            .as_str()
+            .is_some_and(|place| place.contains("://"))
+        {
+            wrong.push(format!(
+                "{path} names a host; install with omit-lockfile-registry-resolved"
+            ));
         }
         if let Some((_, name)) = path.rsplit_once("node_modules/")
             && ours(name)
@@ -76,8 +89,15 @@ fn npm(text: &str) -> Vec<String> {
 
 fn python(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if line.contains("://") || line.starts_with("--index-url") || line.starts_with("--extra-index-url") {
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        if line.contains("://")
+            || line.starts_with("--index-url")
+            || line.starts_with("--extra-index-url")
+        {
             wrong.push(format!("names a host: {line}"));
         }
         if ours(line) {
@@ -91,7 +111,9 @@ fn go(text: &str) -> Vec<String> {
     let replaced = text.contains("replace github.com/a3s-lab/code/bindings-go => ");
     let mut wrong = Vec::new();
     for line in text.lines().map(str::trim) {
-        let required = !line.starts_with("module ") && !line.starts_with("replace ") && line.contains("github.com/a3s-lab/");
+        let required = !line.starts_with("module ")
+            && !line.starts_with("replace ")
+            && line.contains("github.com/a3s-lab/");
         if required && !replaced {
             wrong.push(format!("comes from a registry: {line}"));
         }
@@ -106,15 +128,35 @@ mod tests {
     #[test]
     fn hosts_and_own_names_from_a_registry_are_found() {
         let source = format!("source = \"{CARGO_SOURCE}\"");
-        assert!(cargo(&format!("name = \"a3s-code-core\"\nname = \"serde\"\n{source}\n")).is_empty());
-        assert_eq!(cargo(&format!("name = \"aster_core\"\n{source}\n")).len(), 1);
-        assert_eq!(cargo("name = \"serde\"\nsource = \"registry+https://mirror.example/index\"\n").len(), 1);
-        assert!(npm(r#"{"packages":{"":{"name":"@a3s-lab/code"},"node_modules/x":{"version":"1"}}}"#).is_empty());
+        assert!(
+            cargo(&format!(
+                "name = \"a3s-code-core\"\nname = \"serde\"\n{source}\n"
+            ))
+            .is_empty()
+        );
+        assert_eq!(
+            cargo(&format!("name = \"aster_core\"\n{source}\n")).len(),
+            1
+        );
+        assert_eq!(
+            cargo("name = \"serde\"\nsource = \"registry+https://mirror.example/index\"\n").len(),
+            1
+        );
+        assert!(
+            npm(r#"{"packages":{"":{"name":"@a3s-lab/code"},"node_modules/x":{"version":"1"}}}"#)
+                .is_empty()
+        );
         assert_eq!(npm(r#"{"packages":{"node_modules/x":{"resolved":"https://m.example/x"},"node_modules/@a3s-lab/code":{}}}"#).len(), 2);
         assert!(python("pytest==9\n# https://x\n").is_empty());
-        assert_eq!(python("--index-url https://m.example\na3s-code==1\n").len(), 2);
+        assert_eq!(
+            python("--index-url https://m.example\na3s-code==1\n").len(),
+            2
+        );
         assert!(go("module github.com/a3s-lab/code/bindings-go\n").is_empty());
         assert!(go("require github.com/a3s-lab/code/bindings-go v0.0.0\nreplace github.com/a3s-lab/code/bindings-go => ../../bindings-go\n").is_empty());
-        assert_eq!(go("require github.com/a3s-lab/code/bindings-go v1.0.0\n").len(), 1);
+        assert_eq!(
+            go("require github.com/a3s-lab/code/bindings-go v1.0.0\n").len(),
+            1
+        );
     }
 }

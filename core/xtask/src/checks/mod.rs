@@ -33,7 +33,14 @@ fn formatted(layout: &Layout) -> Result<()> {
 
 fn linted(layout: &Layout) -> Result<()> {
     let mut clippy = languages::cargo(layout, "clippy");
-    clippy.args(["--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    clippy.args([
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]);
     process::check(&mut clippy).map(|_| ())
 }
 
@@ -50,5 +57,9 @@ fn metadata(layout: &Layout, dependencies: bool) -> Result<Value> {
 
 /// One failure that lists everything wrong, or none.
 fn all_well(wrong: Vec<String>) -> Result<()> {
-    if wrong.is_empty() { Ok(()) } else { Err(fail(wrong.join("\n"))) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(fail(wrong.join("\n")))
+    }
 }

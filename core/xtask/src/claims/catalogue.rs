@@ -26,7 +26,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Claim>, String> {
             "core" => vec![Language::Rust],
             list => list
                 .split(',')
-                .map(|name| Language::parse(name.trim()).ok_or_else(|| format!("{id}: no such language: {name}")))
+                .map(|name| {
+                    Language::parse(name.trim())
+                        .ok_or_else(|| format!("{id}: no such language: {name}"))
+                })
                 .collect::<Result<_, _>>()?,
         };
         claims.push(Claim { id, languages });
@@ -42,7 +45,13 @@ mod tests {
     fn tags_name_languages_and_dropped_claims_are_left_out() {
         let text = "- `ID [langs] (snippet L) text`\n- SURF-01 [all] `x`\n- WEB-14 dropped (OQ-19).\n- RES-02 [node, python] (snippet node) y\n- AST-1 [core] z\n- OQ-1 **Two**";
         let claims = parse(text).unwrap();
-        assert_eq!(claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(), ["SURF-01", "RES-02", "AST-1"]);
+        assert_eq!(
+            claims
+                .iter()
+                .map(|claim| claim.id.as_str())
+                .collect::<Vec<_>>(),
+            ["SURF-01", "RES-02", "AST-1"]
+        );
         assert_eq!(claims[0].languages.len(), 4);
         assert_eq!(claims[1].languages, [Language::Node, Language::Python]);
         assert!(parse("- A-1 [ruby] x").is_err());

@@ -24,10 +24,16 @@ pub(super) fn passed<'a>(
             Language::Go => go(file, name, &result.id),
         })
         .collect();
-    if candidates.iter().any(|result| result.status == Status::Failed) {
+    if candidates
+        .iter()
+        .any(|result| result.status == Status::Failed)
+    {
         return Vec::new();
     }
-    candidates.into_iter().filter(|result| result.status == Status::Passed).collect()
+    candidates
+        .into_iter()
+        .filter(|result| result.status == Status::Passed)
+        .collect()
 }
 
 /// `core/src/lib.rs::evidence::tests::name` for a test in `core/src/evidence/...`.
@@ -48,16 +54,25 @@ fn rust(file: &str, name: &str, id: &str) -> bool {
     let Some((folder, _)) = source.rsplit_once('/') else {
         return false;
     };
-    let Some(inside) = file.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) else {
+    let Some(inside) = file
+        .strip_prefix(folder)
+        .and_then(|rest| rest.strip_prefix('/'))
+    else {
         return false;
     };
-    let module = inside.strip_suffix("/mod").unwrap_or(inside).replace('/', "::");
+    let module = inside
+        .strip_suffix("/mod")
+        .unwrap_or(inside)
+        .replace('/', "::");
     path.starts_with(&format!("{module}::"))
 }
 
 /// `bindings-node/test/a.test.ts::group > title`; a title may hold `%s`, `$x` or `${x}`.
 fn node(file: &str, name: &str, group: bool, id: &str) -> bool {
-    let Some(path) = id.strip_prefix(file).and_then(|rest| rest.strip_prefix("::")) else {
+    let Some(path) = id
+        .strip_prefix(file)
+        .and_then(|rest| rest.strip_prefix("::"))
+    else {
         return false;
     };
     let mut parts: Vec<&str> = path.split(" > ").collect();
@@ -78,13 +93,20 @@ fn titled(template: &str, title: &str) -> bool {
 
 /// `bindings-python/tests/test_a.py::TestGroup::test_name[parameters]`.
 fn python(file: &str, name: &str, group: bool, id: &str) -> bool {
-    let Some(path) = id.strip_prefix(file).and_then(|rest| rest.strip_prefix("::")) else {
+    let Some(path) = id
+        .strip_prefix(file)
+        .and_then(|rest| rest.strip_prefix("::"))
+    else {
         return false;
     };
     let path = path.split('[').next().unwrap_or(path);
     let mut parts: Vec<&str> = path.split("::").collect();
     let function = parts.pop().unwrap_or_default();
-    if group { parts.contains(&name) } else { function == name }
+    if group {
+        parts.contains(&name)
+    } else {
+        function == name
+    }
 }
 
 /// `bindings-go/folder::TestName`, the folder of the test's file.
@@ -99,30 +121,85 @@ mod tests {
 
     #[test]
     fn ids_are_matched_by_place_and_name() {
-        assert!(rust("core/src/evidence/record.rs", "x", "core/src/lib.rs::evidence::record::tests::x"));
-        assert!(rust("core/src/search/mod.rs", "x", "core/src/lib.rs::search::tests::x"));
+        assert!(rust(
+            "core/src/evidence/record.rs",
+            "x",
+            "core/src/lib.rs::evidence::record::tests::x"
+        ));
+        assert!(rust(
+            "core/src/search/mod.rs",
+            "x",
+            "core/src/lib.rs::search::tests::x"
+        ));
         assert!(rust("core/tests/a.rs", "x", "core/tests/a.rs::x"));
-        assert!(rust("core/tests/it/b.rs", "x", "core/tests/it/main.rs::b::x"));
-        assert!(!rust("core/src/evidence/record.rs", "x", "core/src/lib.rs::search::tests::x"));
-        assert!(!rust("core/src/evidence/record.rs", "x", "core/src/lib.rs::evidence::record::tests::yx"));
+        assert!(rust(
+            "core/tests/it/b.rs",
+            "x",
+            "core/tests/it/main.rs::b::x"
+        ));
+        assert!(!rust(
+            "core/src/evidence/record.rs",
+            "x",
+            "core/src/lib.rs::search::tests::x"
+        ));
+        assert!(!rust(
+            "core/src/evidence/record.rs",
+            "x",
+            "core/src/lib.rs::evidence::record::tests::yx"
+        ));
         assert!(!rust("core/tests/a.rs", "x", "core/tests/b.rs::x"));
-        assert!(node("n/a.test.ts", "t %s", false, "n/a.test.ts::group > t 5"));
+        assert!(node(
+            "n/a.test.ts",
+            "t %s",
+            false,
+            "n/a.test.ts::group > t 5"
+        ));
         assert!(node("n/a.test.ts", "group", true, "n/a.test.ts::group > t"));
         assert!(!node("n/a.test.ts", "t", false, "n/a.test.ts::t > u"));
-        assert!(python("p/test_a.py", "test_x", false, "p/test_a.py::TestG::test_x[1-2]"));
-        assert!(python("p/test_a.py", "TestG", true, "p/test_a.py::TestG::test_x"));
-        assert!(!python("p/test_a.py", "test_x", false, "p/test_b.py::test_x"));
+        assert!(python(
+            "p/test_a.py",
+            "test_x",
+            false,
+            "p/test_a.py::TestG::test_x[1-2]"
+        ));
+        assert!(python(
+            "p/test_a.py",
+            "TestG",
+            true,
+            "p/test_a.py::TestG::test_x"
+        ));
+        assert!(!python(
+            "p/test_a.py",
+            "test_x",
+            false,
+            "p/test_b.py::test_x"
+        ));
         assert!(go("bindings-go/x_test.go", "TestX", "bindings-go::TestX"));
-        assert!(!go("bindings-go/x_test.go", "TestX", "bindings-go/y::TestX"));
+        assert!(!go(
+            "bindings-go/x_test.go",
+            "TestX",
+            "bindings-go/y::TestX"
+        ));
     }
 
     #[test]
     fn one_failed_parameter_takes_the_proof_away() {
-        let mention = Mention { claims: vec![], line: 1, test: Some("test_x".into()), group: false };
+        let mention = Mention {
+            claims: vec![],
+            line: 1,
+            test: Some("test_x".into()),
+            group: false,
+        };
         let result = |id: &str, status| TestResult::new("python", "pytest", id, status);
-        let good = [result("p/t.py::test_x[1]", Status::Passed), result("p/t.py::test_x[2]", Status::Skipped)];
+        let good = [
+            result("p/t.py::test_x[1]", Status::Passed),
+            result("p/t.py::test_x[2]", Status::Skipped),
+        ];
         assert_eq!(passed(Language::Python, "p/t.py", &mention, &good).len(), 1);
-        let bad = [result("p/t.py::test_x[1]", Status::Passed), result("p/t.py::test_x[2]", Status::Failed)];
+        let bad = [
+            result("p/t.py::test_x[1]", Status::Passed),
+            result("p/t.py::test_x[2]", Status::Failed),
+        ];
         assert!(passed(Language::Python, "p/t.py", &mention, &bad).is_empty());
     }
 }

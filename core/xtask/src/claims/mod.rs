@@ -20,7 +20,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const LIST: &str = "tests/spec/claims.md";
-const SKIPPED_FOLDERS: &[&str] = &["target", ".git", "node_modules", ".venv", "dist", "__pycache__"];
+const SKIPPED_FOLDERS: &[&str] = &[
+    "target",
+    ".git",
+    "node_modules",
+    ".venv",
+    "dist",
+    "__pycache__",
+];
 
 /// Proofs: claim to language to ids of tests.
 type Proofs = BTreeMap<String, BTreeMap<Language, BTreeSet<String>>>;
@@ -36,10 +43,15 @@ pub(crate) fn run(layout: &Layout, arguments: &Arguments) -> Result<bool> {
         .iter()
         .filter(|claim| prefix.is_empty() || claim.id.starts_with(&prefix))
         .collect();
-    let proved = chosen.iter().filter(|claim| is_proved(claim, &proofs)).count();
+    let proved = chosen
+        .iter()
+        .filter(|claim| is_proved(claim, &proofs))
+        .count();
     let missing_only = arguments.flag("missing");
     if arguments.flag("json") {
-        let shown = chosen.iter().filter(|claim| !missing_only || !is_proved(claim, &proofs));
+        let shown = chosen
+            .iter()
+            .filter(|claim| !missing_only || !is_proved(claim, &proofs));
         let rows: Vec<Value> = shown.map(|claim| to_json(claim, &proofs)).collect();
         println!("{}", json!({ "claims": rows }));
     } else {
@@ -59,7 +71,11 @@ pub(crate) fn run(layout: &Layout, arguments: &Arguments) -> Result<bool> {
 /// Every proof of the last run, and what is wrong in the sources.
 fn collect(layout: &Layout, claims: &[Claim]) -> Result<(Proofs, Vec<String>)> {
     let known: BTreeSet<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
-    let prefixes = known.iter().filter_map(|id| id.split_once('-')).map(|(prefix, _)| prefix.to_owned()).collect();
+    let prefixes = known
+        .iter()
+        .filter_map(|id| id.split_once('-'))
+        .map(|(prefix, _)| prefix.to_owned())
+        .collect();
     let scanner = Scanner::new(prefixes).map_err(fail)?;
     let results = results::load(layout)?;
     let mut proofs = Proofs::new();
@@ -75,11 +91,18 @@ fn collect(layout: &Layout, claims: &[Claim]) -> Result<(Proofs, Vec<String>)> {
             }
         };
         for mention in mentions {
-            for unknown in mention.claims.iter().filter(|id| !known.contains(id.as_str())) {
+            for unknown in mention
+                .claims
+                .iter()
+                .filter(|id| !known.contains(id.as_str()))
+            {
                 wrong.push(format!("{file}:{}: unknown claim {unknown}", mention.line));
             }
             if mention.test.is_none() {
-                wrong.push(format!("{file}:{}: the claims belong to no test", mention.line));
+                wrong.push(format!(
+                    "{file}:{}: the claims belong to no test",
+                    mention.line
+                ));
             }
             for result in matching::passed(language, &file, &mention, &results) {
                 for claim in &mention.claims {
@@ -94,8 +117,13 @@ fn collect(layout: &Layout, claims: &[Claim]) -> Result<(Proofs, Vec<String>)> {
                 wrong.push(format!("case {id}: unknown claim {claim}"));
                 continue;
             }
-            for result in results.iter().filter(|result| result.suite == "cases" && result.id == id) {
-                if let (Status::Passed, Some(language)) = (result.status, Language::parse(&result.language)) {
+            for result in results
+                .iter()
+                .filter(|result| result.suite == "cases" && result.id == id)
+            {
+                if let (Status::Passed, Some(language)) =
+                    (result.status, Language::parse(&result.language))
+                {
                     prove(&mut proofs, &claim, language, format!("case::{id}"));
                 }
             }
@@ -105,12 +133,22 @@ fn collect(layout: &Layout, claims: &[Claim]) -> Result<(Proofs, Vec<String>)> {
 }
 
 fn prove(proofs: &mut Proofs, claim: &str, language: Language, id: String) {
-    proofs.entry(claim.to_owned()).or_default().entry(language).or_default().insert(id);
+    proofs
+        .entry(claim.to_owned())
+        .or_default()
+        .entry(language)
+        .or_default()
+        .insert(id);
 }
 
 fn lacking(claim: &Claim, proofs: &Proofs) -> Vec<Language> {
     let proved = proofs.get(&claim.id);
-    claim.languages.iter().copied().filter(|language| !proved.is_some_and(|by| by.contains_key(language))).collect()
+    claim
+        .languages
+        .iter()
+        .copied()
+        .filter(|language| !proved.is_some_and(|by| by.contains_key(language)))
+        .collect()
 }
 
 fn is_proved(claim: &Claim, proofs: &Proofs) -> bool {
@@ -120,21 +158,32 @@ fn is_proved(claim: &Claim, proofs: &Proofs) -> bool {
 fn to_json(claim: &Claim, proofs: &Proofs) -> Value {
     let mut tests = Map::new();
     for language in Language::ALL {
-        let ids = proofs.get(&claim.id).and_then(|by| by.get(&language)).cloned().unwrap_or_default();
+        let ids = proofs
+            .get(&claim.id)
+            .and_then(|by| by.get(&language))
+            .cloned()
+            .unwrap_or_default();
         tests.insert(language.name().to_owned(), json!(ids));
     }
     json!({"id": claim.id, "proved": is_proved(claim, proofs), "tests": tests})
 }
 
 fn to_line(claim: &Claim, proofs: &Proofs) -> String {
-    let lacking: Vec<&str> = lacking(claim, proofs).into_iter().map(Language::name).collect();
+    let lacking: Vec<&str> = lacking(claim, proofs)
+        .into_iter()
+        .map(Language::name)
+        .collect();
     let mut line = match lacking.is_empty() {
         true => format!("proved  {}", claim.id),
         false => format!("missing {} in {}", claim.id, lacking.join(", ")),
     };
     for (language, ids) in proofs.get(&claim.id).into_iter().flatten() {
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        line.push_str(&format!("\n        {}: {}", language.name(), ids.join(", ")));
+        line.push_str(&format!(
+            "\n        {}: {}",
+            language.name(),
+            ids.join(", ")
+        ));
     }
     line
 }
@@ -177,7 +226,10 @@ mod tests {
 
     #[test]
     fn a_claim_needs_every_language_it_names() {
-        let claim = Claim { id: "EVID-03".into(), languages: vec![Language::Rust, Language::Go] };
+        let claim = Claim {
+            id: "EVID-03".into(),
+            languages: vec![Language::Rust, Language::Go],
+        };
         let mut proofs = Proofs::new();
         prove(&mut proofs, "EVID-03", Language::Rust, "a::b".into());
         assert_eq!(lacking(&claim, &proofs), [Language::Go]);

@@ -56,9 +56,13 @@ impl Scanner {
             rust: regex(r"^\s*(?:pub(?:\([a-z]+\))? )?(?:async )?fn (\w+)")?,
             python: regex(r"^\s*(?:async )?(def|class) (\w+)")?,
             go: regex(r"^func (Test\w+|Example\w*|Fuzz\w+)\(")?,
-            node: regex(r#"^\s*(it|test|describe)(?:\.\w+(?:\([^)]*\))?)*\(\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)"#)?,
+            node: regex(
+                r#"^\s*(it|test|describe)(?:\.\w+(?:\([^)]*\))?)*\(\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)"#,
+            )?,
             node_table: regex(r"^\s*(it|test|describe)(?:\.\w+)*(?:\.each)?[(`]")?,
-            node_title: regex(r#"^\s*(?:[\])}]+\s*(?:as const\s*)?\)?\s*\(\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)"#)?,
+            node_title: regex(
+                r#"^\s*(?:[\])}]+\s*(?:as const\s*)?\)?\s*\(\s*)?(?:"([^"]*)"|'([^']*)'|`([^`]*)`)"#,
+            )?,
             prefixes,
         })
     }
@@ -72,7 +76,12 @@ impl Scanner {
             let claims = self.claims_of_name(&definition.name);
             if !claims.is_empty() {
                 let test = Some(definition.name.clone());
-                found.push(Mention { claims, line: definition.start + 1, test, group: definition.group });
+                found.push(Mention {
+                    claims,
+                    line: definition.start + 1,
+                    test,
+                    group: definition.group,
+                });
             }
         }
         let mut number = 0;
@@ -84,11 +93,19 @@ impl Scanner {
             };
             let mut list = captures[1].trim().to_owned();
             while list.ends_with(',') && number < lines.len() {
-                list.push_str(lines[number].trim().trim_start_matches(['/', '!', '#', '*']).trim());
+                list.push_str(
+                    lines[number]
+                        .trim()
+                        .trim_start_matches(['/', '!', '#', '*'])
+                        .trim(),
+                );
                 number += 1;
             }
-            let claims = self.ids(&list).map_err(|error| format!("{}: {error}", first + 1))?;
-            let owner = following(&definitions, &lines, number).or_else(|| containing(&definitions, first));
+            let claims = self
+                .ids(&list)
+                .map_err(|error| format!("{}: {error}", first + 1))?;
+            let owner =
+                following(&definitions, &lines, number).or_else(|| containing(&definitions, first));
             found.push(Mention {
                 claims,
                 line: first + 1,
@@ -104,13 +121,20 @@ impl Scanner {
             .split(',')
             .map(|id| {
                 let id = id.trim();
-                if self.id.is_match(id) { Ok(id.to_owned()) } else { Err(format!("not a claim id: {id:?}")) }
+                if self.id.is_match(id) {
+                    Ok(id.to_owned())
+                } else {
+                    Err(format!("not a claim id: {id:?}"))
+                }
             })
             .collect()
     }
 
     fn claims_of_name(&self, name: &str) -> Vec<String> {
-        let mut rest = ["test_", "Test_", "Test"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+        let mut rest = ["test_", "Test_", "Test"]
+            .iter()
+            .find_map(|prefix| name.strip_prefix(prefix))
+            .unwrap_or(name);
         let mut claims = Vec::new();
         while let Some(captures) = self.named.captures(rest) {
             let prefix = captures[1].to_uppercase();
@@ -127,16 +151,28 @@ impl Scanner {
         let mut found = Vec::new();
         for (number, line) in lines.iter().enumerate() {
             let named = match language {
-                Language::Rust => self.rust.captures(line).map(|captures| (captures[1].to_owned(), false)),
-                Language::Python => {
-                    self.python.captures(line).map(|captures| (captures[2].to_owned(), &captures[1] == "class"))
-                }
-                Language::Go => self.go.captures(line).map(|captures| (captures[1].to_owned(), false)),
+                Language::Rust => self
+                    .rust
+                    .captures(line)
+                    .map(|captures| (captures[1].to_owned(), false)),
+                Language::Python => self
+                    .python
+                    .captures(line)
+                    .map(|captures| (captures[2].to_owned(), &captures[1] == "class")),
+                Language::Go => self
+                    .go
+                    .captures(line)
+                    .map(|captures| (captures[1].to_owned(), false)),
                 Language::Node => self.node_definition(lines, number),
             };
             if let Some((name, group)) = named {
                 let end = end_of(language, lines, number);
-                found.push(Definition { start: number, end, name, group });
+                found.push(Definition {
+                    start: number,
+                    end,
+                    name,
+                    group,
+                });
             }
         }
         found
@@ -145,7 +181,9 @@ impl Scanner {
     /// A test or group with its title, which may stand on a later line or after a table.
     fn node_definition(&self, lines: &[&str], number: usize) -> Option<(String, bool)> {
         let title = |captures: &regex::Captures<'_>, first: usize| {
-            (first..first + 3).find_map(|group| captures.get(group)).map(|text| text.as_str().to_owned())
+            (first..first + 3)
+                .find_map(|group| captures.get(group))
+                .map(|text| text.as_str().to_owned())
         };
         if let Some(captures) = self.node.captures(lines[number]) {
             return Some((title(&captures, 2)?, &captures[1] == "describe"));
@@ -154,7 +192,11 @@ impl Scanner {
         let group = &captures[1] == "describe";
         let table = lines[number].contains(".each");
         let indent = indentation(lines[number]);
-        for (offset, line) in lines[number + 1..].iter().take(if table { 200 } else { 2 }).enumerate() {
+        for (offset, line) in lines[number + 1..]
+            .iter()
+            .take(if table { 200 } else { 2 })
+            .enumerate()
+        {
             if table && (indentation(line) != indent || line.trim().is_empty()) {
                 continue;
             }
@@ -190,26 +232,38 @@ fn end_of(language: Language, lines: &[&str], start: usize) -> usize {
     }
     let body = lines[start + 1..].iter().position(|line| {
         let trimmed = line.trim_start();
-        indentation(line) == indent && (trimmed.starts_with('}') || trimmed == ");" || trimmed == ")")
+        indentation(line) == indent
+            && (trimmed.starts_with('}') || trimmed == ");" || trimmed == ")")
     });
     body.map_or(lines.len(), |length| start + 1 + length)
 }
 
 fn containing(definitions: &[Definition], line: usize) -> Option<&Definition> {
-    definitions.iter().filter(|one| one.start <= line && line <= one.end).max_by_key(|one| one.start)
+    definitions
+        .iter()
+        .filter(|one| one.start <= line && line <= one.end)
+        .max_by_key(|one| one.start)
 }
 
 /// The definition that comes next, when nothing but comments, attributes, decorators and blanks is between.
-fn following<'a>(definitions: &'a [Definition], lines: &[&str], from: usize) -> Option<&'a Definition> {
+fn following<'a>(
+    definitions: &'a [Definition],
+    lines: &[&str],
+    from: usize,
+) -> Option<&'a Definition> {
     let mut open = 0_i64;
     for (number, line) in lines.iter().enumerate().skip(from) {
-        if open == 0 && let Some(found) = definitions.iter().find(|one| one.start == number) {
+        if open == 0
+            && let Some(found) = definitions.iter().find(|one| one.start == number)
+        {
             return Some(found);
         }
         let trimmed = line.trim_start();
         let skipped = open > 0
             || trimmed.is_empty()
-            || ["//", "#", "@", "*", "/*"].iter().any(|prefix| trimmed.starts_with(prefix));
+            || ["//", "#", "@", "*", "/*"]
+                .iter()
+                .any(|prefix| trimmed.starts_with(prefix));
         if !skipped {
             return None;
         }
@@ -265,7 +319,11 @@ mod tests {
         let text = "# CLAIMS EVID-01\n@pytest.mark.parametrize(\n    'x',\n    [(1, 2)],\n)\nasync def test_one(x):\n    pass\n\n\nclass TestGroup:\n    def test_two(self):\n        # CLAIMS RES-01\n        assert True\n\ndef test_evid_03_named():\n    pass\n";
         assert_eq!(
             scan(Language::Python, text),
-            [owned("EVID-03", "test_evid_03_named"), owned("EVID-01", "test_one"), owned("RES-01", "test_two")]
+            [
+                owned("EVID-03", "test_evid_03_named"),
+                owned("EVID-01", "test_one"),
+                owned("RES-01", "test_two")
+            ]
         );
     }
 
@@ -287,12 +345,22 @@ mod tests {
     #[test]
     fn go_tests_are_functions() {
         let text = "// CLAIMS EVID-01\nfunc TestOne(t *testing.T) {\n\tt.Run(\"x\", func(t *testing.T) {\n\t\t// CLAIMS RES-01\n\t})\n}\n";
-        assert_eq!(scan(Language::Go, text), [owned("EVID-01", "TestOne"), owned("RES-01", "TestOne")]);
+        assert_eq!(
+            scan(Language::Go, text),
+            [owned("EVID-01", "TestOne"), owned("RES-01", "TestOne")]
+        );
     }
 
     #[test]
     fn a_comment_that_names_no_id_is_an_error() {
         let scanner = Scanner::new(BTreeSet::new()).unwrap();
-        assert!(scanner.scan(Language::Rust, &format!("// cla{}: the evidence\nfn x() {{}}", "ims")).is_err());
+        assert!(
+            scanner
+                .scan(
+                    Language::Rust,
+                    &format!("// cla{}: the evidence\nfn x() {{}}", "ims")
+                )
+                .is_err()
+        );
     }
 }

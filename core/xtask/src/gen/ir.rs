@@ -108,7 +108,10 @@ pub(crate) fn load() -> Result<Vec<TypeDef>, String> {
 }
 
 fn doc(schema: &Value) -> String {
-    schema["description"].as_str().unwrap_or_default().replace('\n', " ")
+    schema["description"]
+        .as_str()
+        .unwrap_or_default()
+        .replace('\n', " ")
 }
 
 fn type_def(name: &str, schema: &Value) -> Result<TypeDef, String> {
@@ -123,14 +126,23 @@ fn type_def(name: &str, schema: &Value) -> Result<TypeDef, String> {
     } else {
         return Err(format!("unsupported shape {schema}"));
     };
-    Ok(TypeDef { name: name.to_owned(), doc: doc(schema), shape })
+    Ok(TypeDef {
+        name: name.to_owned(),
+        doc: doc(schema),
+        shape,
+    })
 }
 
 fn words(schema: &Value) -> Option<Vec<EnumValue>> {
     if let Some(values) = schema["enum"].as_array() {
         return values
             .iter()
-            .map(|value| Some(EnumValue { value: value.as_str()?.to_owned(), doc: String::new() }))
+            .map(|value| {
+                Some(EnumValue {
+                    value: value.as_str()?.to_owned(),
+                    doc: String::new(),
+                })
+            })
             .collect();
     }
     schema["oneOf"]
@@ -138,7 +150,10 @@ fn words(schema: &Value) -> Option<Vec<EnumValue>> {
         .iter()
         .map(|word| {
             let value = word["const"].as_str()?.to_owned();
-            Some(EnumValue { value, doc: doc(word) })
+            Some(EnumValue {
+                value,
+                doc: doc(word),
+            })
         })
         .collect()
 }
@@ -147,7 +162,11 @@ fn variant(schema: &Value) -> Result<Variant, String> {
     let tag = schema["properties"]["type"]["const"]
         .as_str()
         .ok_or("a variant has no constant `type`")?;
-    Ok(Variant { tag: tag.to_owned(), doc: doc(schema), fields: fields(schema, Some("type"))? })
+    Ok(Variant {
+        tag: tag.to_owned(),
+        doc: doc(schema),
+        fields: fields(schema, Some("type"))?,
+    })
 }
 
 fn form(schema: &Value) -> Result<Form, String> {
@@ -189,7 +208,10 @@ fn type_ref(schema: &Value) -> Result<(TypeRef, bool), String> {
         return Ok((TypeRef::Named(name.to_owned()), false));
     }
     if let Some(options) = schema["anyOf"].as_array() {
-        let some: Vec<&Value> = options.iter().filter(|option| option["type"] != "null").collect();
+        let some: Vec<&Value> = options
+            .iter()
+            .filter(|option| option["type"] != "null")
+            .collect();
         if let [one] = some[..] {
             return Ok((type_ref(one)?.0, options.len() > 1));
         }
@@ -201,7 +223,10 @@ fn type_ref(schema: &Value) -> Result<(TypeRef, bool), String> {
     let (name, nullable) = match &schema["type"] {
         Value::String(name) => (name.as_str(), false),
         Value::Array(names) => {
-            let name = names.iter().filter_map(Value::as_str).find(|name| *name != "null");
+            let name = names
+                .iter()
+                .filter_map(Value::as_str)
+                .find(|name| *name != "null");
             (name.ok_or("a type of null alone")?, true)
         }
         _ => return Ok((TypeRef::Json, true)),
@@ -212,7 +237,9 @@ fn type_ref(schema: &Value) -> Result<(TypeRef, bool), String> {
         "number" => TypeRef::Number,
         "integer" => {
             if matches!(schema["format"].as_str(), Some("uint64" | "int64"))
-                && schema["maximum"].as_u64().is_none_or(|most| most > a3s_code_contract::MAX_SAFE_INTEGER)
+                && schema["maximum"]
+                    .as_u64()
+                    .is_none_or(|most| most > a3s_code_contract::MAX_SAFE_INTEGER)
             {
                 return Err("a 64-bit integer without a bound of 2^53 - 1".to_owned());
             }

@@ -7,7 +7,9 @@
 mod types;
 
 use super::ir::{TypeDef, load};
-use a3s_code_contract::{Argument, EVENT_TYPES, ErrorCode, EventSpec, METHODS, Method, Target, Type};
+use a3s_code_contract::{
+    Argument, EVENT_TYPES, ErrorCode, EventSpec, METHODS, Method, Target, Type,
+};
 use std::fmt::Write as _;
 
 const FOLDER: &str = "bindings-python/python/a3s_code/_generated";
@@ -25,8 +27,14 @@ pub(crate) fn files() -> Result<Vec<(String, String)>, String> {
         (format!("{FOLDER}/types.py"), types::file(&definitions)?),
         (format!("{FOLDER}/errors.py"), errors_file()),
         (format!("{FOLDER}/events.py"), events_file()),
-        (format!("{FOLDER}/agent.py"), methods_file(&definitions, Target::Agent)?),
-        (format!("{FOLDER}/session.py"), methods_file(&definitions, Target::Session)?),
+        (
+            format!("{FOLDER}/agent.py"),
+            methods_file(&definitions, Target::Agent)?,
+        ),
+        (
+            format!("{FOLDER}/session.py"),
+            methods_file(&definitions, Target::Session)?,
+        ),
     ])
 }
 
@@ -40,14 +48,20 @@ fn header(what: &str) -> String {
 fn errors_file() -> String {
     let mut out = header("The exceptions of the library, one class for each code.");
     out.push_str("from typing import Final\n\nfrom .._error import A3SError\n\n");
-    let mut names: Vec<String> = ErrorCode::ALL.iter().map(|code| pascal(code.as_str())).collect();
+    let mut names: Vec<String> = ErrorCode::ALL
+        .iter()
+        .map(|code| pascal(code.as_str()))
+        .collect();
     names.sort();
     all(&mut out, &names);
     for code in ErrorCode::ALL {
         let name = pascal(code.as_str());
         // What Python calls a time-out must catch ours as well.
-        let bases =
-            if *code == ErrorCode::Timeout { "A3SError, TimeoutError" } else { "A3SError" };
+        let bases = if *code == ErrorCode::Timeout {
+            "A3SError, TimeoutError"
+        } else {
+            "A3SError"
+        };
         let retryable = if code.retryable() { "True" } else { "False" };
         let _ = write!(
             out,
@@ -88,7 +102,12 @@ fn events_file() -> String {
     }
     out.push_str("    UnknownEvent\n)\n\"\"\"Every event.\"\"\"\n\n_EVENTS: Final[dict[str, Callable[[Mapping[str, Any], EventMetadata], AgentEvent]]] = {\n");
     for event in EVENT_TYPES {
-        let _ = writeln!(out, "    \"{}\": {}Event.from_wire,", event.name, pascal(event.name));
+        let _ = writeln!(
+            out,
+            "    \"{}\": {}Event.from_wire,",
+            event.name,
+            pascal(event.name)
+        );
     }
     out.push_str("}\n\nEVENT_TYPES: Final = tuple(_EVENTS)\n\"\"\"Names of the catalogue, in its order.\"\"\"\n\n\ndef event_from_wire(record: Mapping[str, Any]) -> AgentEvent:\n    \"\"\"Reads an envelope `{version, type, payload, metadata}`; ValueError for another version than 1.\"\"\"\n    if record[\"version\"] != 1:\n        raise ValueError(f\"event envelope version {record['version']} is not 1\")\n    envelope = EventMetadata.from_wire(record[\"metadata\"])\n    make = _EVENTS.get(record[\"type\"])\n    if make is None:\n        return UnknownEvent(type=record[\"type\"], payload=record[\"payload\"], envelope=envelope)\n    return make(record[\"payload\"], envelope)\n");
     out
@@ -108,7 +127,12 @@ fn event_class(out: &mut String, event: &EventSpec) {
     );
     for field in event.fields {
         let none = if field.required { "" } else { " | None" };
-        let _ = writeln!(out, "    {}: {}{none}", snake(field.name), kind(&field.kind));
+        let _ = writeln!(
+            out,
+            "    {}: {}{none}",
+            snake(field.name),
+            kind(&field.kind)
+        );
         if !field.doc.is_empty() {
             let _ = writeln!(out, "    \"\"\"{}\"\"\"", safe(field.doc));
         }
@@ -132,15 +156,19 @@ fn event_class(out: &mut String, event: &EventSpec) {
 fn methods_file(definitions: &[TypeDef], target: Target) -> Result<String, String> {
     let name = format!("{target:?}Methods");
     let mut out = header(&format!("Methods of the contract: {target:?}."));
-    let rows: Vec<&Method> =
-        METHODS.iter().filter(|row| row.stub && row.target == target).collect();
+    let rows: Vec<&Method> = METHODS
+        .iter()
+        .filter(|row| row.stub && row.target == target)
+        .collect();
     let mut body = String::new();
     for row in &rows {
         method(&mut body, definitions, row)?;
     }
     let mut named = Vec::new();
     for row in &rows {
-        row.arguments.iter().for_each(|argument| collect(&argument.kind, &mut named));
+        row.arguments
+            .iter()
+            .for_each(|argument| collect(&argument.kind, &mut named));
         collect(&row.result, &mut named);
     }
     named.sort_unstable();
@@ -174,7 +202,11 @@ fn collect(kind: &Type, into: &mut Vec<&'static str>) {
 fn method(out: &mut String, definitions: &[TypeDef], row: &Method) -> Result<(), String> {
     let name = snake(row.name.rsplit('.').next().unwrap_or(row.name));
     let mut parameters = vec!["self".to_owned()];
-    parameters.extend(row.arguments.iter().map(|argument| parameter(definitions, argument)));
+    parameters.extend(
+        row.arguments
+            .iter()
+            .map(|argument| parameter(definitions, argument)),
+    );
     let parameters = parameters.join(", ");
     let result = kind(&row.result);
     let read = reader(row);
@@ -189,7 +221,11 @@ fn method(out: &mut String, definitions: &[TypeDef], row: &Method) -> Result<(),
                 Ok(format!("\"{}\": {value}", argument.name))
             })
             .collect::<Result<_, String>>()?;
-        let _ = writeln!(text, "        arguments: dict[str, Any] = {{{}}}", given.join(", "));
+        let _ = writeln!(
+            text,
+            "        arguments: dict[str, Any] = {{{}}}",
+            given.join(", ")
+        );
         for argument in row.arguments.iter().filter(|argument| !argument.required) {
             let value = types::argument(definitions, argument)?;
             let _ = writeln!(
@@ -211,7 +247,11 @@ fn method(out: &mut String, definitions: &[TypeDef], row: &Method) -> Result<(),
         Ok(text)
     };
     if row.sync {
-        let property = if PROPERTIES.contains(&row.name) { "    @property\n" } else { "" };
+        let property = if PROPERTIES.contains(&row.name) {
+            "    @property\n"
+        } else {
+            ""
+        };
         let _ = write!(
             out,
             "\n{property}    def {name}({parameters}) -> {result}:\n{}{}",
@@ -237,7 +277,11 @@ fn method(out: &mut String, definitions: &[TypeDef], row: &Method) -> Result<(),
 fn parameter(definitions: &[TypeDef], argument: &Argument) -> String {
     let name = snake(argument.name);
     let kind = types::parameter(definitions, &argument.kind);
-    if argument.required { format!("{name}: {kind}") } else { format!("{name}: {kind} | None = None") }
+    if argument.required {
+        format!("{name}: {kind}")
+    } else {
+        format!("{name}: {kind} | None = None")
+    }
 }
 
 fn reader(row: &Method) -> String {
@@ -254,7 +298,11 @@ fn reader(row: &Method) -> String {
 fn method_doc(row: &Method) -> String {
     let mut lines = Vec::new();
     for argument in row.arguments {
-        lines.push(format!("`{}`: {}", snake(argument.name), safe(argument.doc)));
+        lines.push(format!(
+            "`{}`: {}",
+            snake(argument.name),
+            safe(argument.doc)
+        ));
     }
     if row.errors != "None." {
         lines.push(format!("Errors: {}", safe(row.errors)));
@@ -321,7 +369,10 @@ mod tests {
         let definitions = load().unwrap();
         for target in [Target::Agent, Target::Session] {
             let text = methods_file(&definitions, target).unwrap();
-            for row in METHODS.iter().filter(|row| row.stub && row.target == target) {
+            for row in METHODS
+                .iter()
+                .filter(|row| row.stub && row.target == target)
+            {
                 let calls = text.matches(&format!("(\"{}\"", row.name)).count();
                 assert_eq!(calls, if row.sync { 1 } else { 2 }, "{}", row.name);
             }
@@ -330,7 +381,10 @@ mod tests {
 
     #[test]
     fn names_change_their_case_only() {
-        assert_eq!(snake("toolResultTransformPolicy"), "tool_result_transform_policy");
+        assert_eq!(
+            snake("toolResultTransformPolicy"),
+            "tool_result_transform_policy"
+        );
         assert_eq!(pascal("NOT_FOUND"), "NotFound");
     }
 }

@@ -44,7 +44,9 @@ impl Language {
 
     /// The language with this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|language| language.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|language| language.name() == name)
     }
 
     /// The package that is built for it.

@@ -17,10 +17,29 @@ pub(super) fn set_up(layout: &Layout) -> Result<()> {
     let interpreter = environment.join("bin/python");
     let requirements = layout.path("bindings-python/requirements-dev.txt");
     let version = process::check(Command::new("python3").arg("--version"))?;
-    stamp::unless_done(layout, "python-packages", std::slice::from_ref(&requirements), &version, &interpreter, || {
-        process::check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
-        let mut pip = Command::new(&interpreter);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(&requirements);
-        process::check(&mut pip).map(|_| ())
-    })
+    stamp::unless_done(
+        layout,
+        "python-packages",
+        std::slice::from_ref(&requirements),
+        &version,
+        &interpreter,
+        || {
+            process::check(
+                Command::new("python3")
+                    .args(["-m", "venv", "--clear"])
+                    .arg(&environment),
+            )?;
+            let mut pip = Command::new(&interpreter);
+            pip.args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--requirement",
+            ])
+            .arg(&requirements);
+            process::check(&mut pip).map(|_| ())
+        },
+    )
 }

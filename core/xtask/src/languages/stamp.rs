@@ -36,7 +36,11 @@ fn digest(inputs: &[PathBuf], salt: &str) -> Result<String> {
     for input in inputs {
         add(&mut hash, input)?;
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 fn add(hash: &mut Sha256, path: &Path) -> Result<()> {

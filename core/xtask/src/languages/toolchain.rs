@@ -10,12 +10,36 @@ struct Program {
     oldest: Option<(u32, u32)>,
 }
 
-const CARGO: Program = Program { name: "cargo", arguments: &["--version"], oldest: Some((1, 95)) };
-const CC: Program = Program { name: "cc", arguments: &["--version"], oldest: None };
-const NODE: Program = Program { name: "node", arguments: &["--version"], oldest: Some((20, 0)) };
-const NPM: Program = Program { name: "npm", arguments: &["--version"], oldest: None };
-const PYTHON: Program = Program { name: "python3", arguments: &["--version"], oldest: Some((3, 11)) };
-const GO: Program = Program { name: "go", arguments: &["env", "GOVERSION"], oldest: Some((1, 24)) };
+const CARGO: Program = Program {
+    name: "cargo",
+    arguments: &["--version"],
+    oldest: Some((1, 95)),
+};
+const CC: Program = Program {
+    name: "cc",
+    arguments: &["--version"],
+    oldest: None,
+};
+const NODE: Program = Program {
+    name: "node",
+    arguments: &["--version"],
+    oldest: Some((20, 0)),
+};
+const NPM: Program = Program {
+    name: "npm",
+    arguments: &["--version"],
+    oldest: None,
+};
+const PYTHON: Program = Program {
+    name: "python3",
+    arguments: &["--version"],
+    oldest: Some((3, 11)),
+};
+const GO: Program = Program {
+    name: "go",
+    arguments: &["env", "GOVERSION"],
+    oldest: Some((1, 24)),
+};
 
 fn programs(language: Language) -> &'static [Program] {
     match language {
@@ -47,7 +71,10 @@ fn look(program: &Program) -> std::result::Result<(), String> {
         Some((major, minor)) => format!("{} >= {major}.{minor}", program.name),
         None => program.name.to_owned(),
     };
-    let output = Command::new(program.name).args(program.arguments).stdin(Stdio::null()).output();
+    let output = Command::new(program.name)
+        .args(program.arguments)
+        .stdin(Stdio::null())
+        .output();
     let Some(output) = output.ok().filter(|output| output.status.success()) else {
         return Err(wanted);
     };
@@ -86,9 +113,21 @@ mod tests {
 
     #[test]
     fn a_missing_or_old_program_is_named() {
-        let absent = Program { name: "no-such-program-here", arguments: &[], oldest: Some((1, 2)) };
+        let absent = Program {
+            name: "no-such-program-here",
+            arguments: &[],
+            oldest: Some((1, 2)),
+        };
         assert_eq!(look(&absent), Err("no-such-program-here >= 1.2".to_owned()));
-        let old = Program { name: "cargo", arguments: &["--version"], oldest: Some((9999, 0)) };
-        assert!(look(&old).unwrap_err().starts_with("cargo >= 9999.0 (found 1."));
+        let old = Program {
+            name: "cargo",
+            arguments: &["--version"],
+            oldest: Some((9999, 0)),
+        };
+        assert!(
+            look(&old)
+                .unwrap_err()
+                .starts_with("cargo >= 9999.0 (found 1.")
+        );
     }
 }

@@ -14,15 +14,26 @@ const FOLDER: &str = "bindings-go";
 
 /// Formats, vets, then runs the tests.
 pub(crate) fn run(layout: &Layout) -> Result<Report> {
-    let unformatted = process::check(Command::new("gofmt").args(["-l", "."]).current_dir(layout.path(FOLDER)))?;
+    let unformatted = process::check(
+        Command::new("gofmt")
+            .args(["-l", "."])
+            .current_dir(layout.path(FOLDER)),
+    )?;
     if !unformatted.trim().is_empty() {
-        return Ok(Report::broken(format!("gofmt -w is needed for {}", unformatted.trim().replace('\n', ", "))));
+        return Ok(Report::broken(format!(
+            "gofmt -w is needed for {}",
+            unformatted.trim().replace('\n', ", ")
+        )));
     }
     let vetted = process::capture(languages::go(layout, FOLDER, "vet")?.arg("./..."))?;
     if !vetted.success {
         return Ok(Report::broken(format!("go vet\n{}", vetted.tail(40))));
     }
-    let module = process::stdout(Command::new("go").args(["list", "-m"]).current_dir(layout.path(FOLDER)))?;
+    let module = process::stdout(
+        Command::new("go")
+            .args(["list", "-m"])
+            .current_dir(layout.path(FOLDER)),
+    )?;
     let mut tests = languages::go(layout, FOLDER, "test")?;
     tests.args(["-count=1", "-json", "./..."]);
     let outcome = process::capture_to(&mut tests, &layout.target("logs/go-test.log"))?;
@@ -38,12 +49,19 @@ fn read(module: &str, text: &str) -> Result<(Vec<TestResult>, Vec<String>)> {
     let mut results = Vec::new();
     let mut printed: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     let mut failures = Vec::new();
-    for event in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+    for event in text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+    {
         let package = event["Package"].as_str().unwrap_or_default();
         let folder = match package.strip_prefix(module) {
             Some(inside) => format!("{FOLDER}{inside}"),
             None if package.is_empty() => continue,
-            None => return Err(fail(format!("go tested {package}, which is not of {module}"))),
+            None => {
+                return Err(fail(format!(
+                    "go tested {package}, which is not of {module}"
+                )));
+            }
         };
         let test = event["Test"].as_str().unwrap_or_default().to_owned();
         let key = (folder, test);
@@ -52,7 +70,10 @@ fn read(module: &str, text: &str) -> Result<(Vec<TestResult>, Vec<String>)> {
             Some("fail") => Status::Failed,
             Some("skip") => Status::Skipped,
             Some("output") => {
-                printed.entry(key).or_default().push(event["Output"].as_str().unwrap_or_default().to_owned());
+                printed
+                    .entry(key)
+                    .or_default()
+                    .push(event["Output"].as_str().unwrap_or_default().to_owned());
                 continue;
             }
             _ => continue,
@@ -61,7 +82,12 @@ fn read(module: &str, text: &str) -> Result<(Vec<TestResult>, Vec<String>)> {
             failures.extend(printed.remove(&key).unwrap_or_default());
         }
         if !key.1.is_empty() {
-            results.push(TestResult::new("go", "go", format!("{}::{}", key.0, key.1), status));
+            results.push(TestResult::new(
+                "go",
+                "go",
+                format!("{}::{}", key.0, key.1),
+                status,
+            ));
         }
     }
     Ok((results, failures))
@@ -82,7 +108,10 @@ mod tests {
 go: something
 "#;
         let (results, failures) = read("example.com/m", text).unwrap();
-        let found: Vec<_> = results.iter().map(|result| (result.id.as_str(), result.status)).collect();
+        let found: Vec<_> = results
+            .iter()
+            .map(|result| (result.id.as_str(), result.status))
+            .collect();
         assert_eq!(
             found,
             [

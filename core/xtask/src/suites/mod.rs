@@ -1,12 +1,10 @@
 //! Test suites of the languages: each runs one foreign test runner and reads what it reports.
 
-mod abi;
 mod cargo;
 mod gotest;
 mod pytest;
 mod vitest;
 
-pub(crate) use abi::run as abi;
 pub(crate) use cargo::run as cargo;
 pub(crate) use gotest::run as gotest;
 pub(crate) use pytest::run as pytest;
@@ -27,16 +25,27 @@ pub(crate) struct Report {
 impl Report {
     /// A suite of which nothing ran.
     pub(crate) fn broken(what: impl Into<String>) -> Self {
-        Self { results: Vec::new(), trouble: Some(what.into()) }
+        Self {
+            results: Vec::new(),
+            trouble: Some(what.into()),
+        }
     }
 
     /// Tests and the end of the process that ran them: one that fails without a failed test is trouble.
     fn new(results: Vec<TestResult>, outcome: &Outcome) -> Self {
         let failed = results.iter().any(|result| result.status == Status::Failed);
         let trouble = if results.is_empty() {
-            Some(format!("no test ran; it ended with {}\n{}", outcome.status, outcome.tail(40)))
+            Some(format!(
+                "no test ran; it ended with {}\n{}",
+                outcome.status,
+                outcome.tail(40)
+            ))
         } else if !outcome.success && !failed {
-            Some(format!("it ended with {}\n{}", outcome.status, outcome.tail(40)))
+            Some(format!(
+                "it ended with {}\n{}",
+                outcome.status,
+                outcome.tail(40)
+            ))
         } else {
             None
         };

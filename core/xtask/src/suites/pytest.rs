@@ -14,21 +14,31 @@ const FOLDER: &str = "bindings-python";
 pub(crate) fn run(layout: &Layout) -> Result<Report> {
     let folder = layout.path(FOLDER);
     let mut mypy = languages::python(layout);
-    mypy.args(["-m", "mypy", "--strict"]).current_dir(&folder).env_remove("PYTHONPATH");
+    mypy.args(["-m", "mypy", "--strict"])
+        .current_dir(&folder)
+        .env_remove("PYTHONPATH");
     let checked = process::capture(&mut mypy)?;
     if !checked.success {
-        return Ok(Report::broken(format!("mypy --strict\n{}", checked.tail(40))));
+        return Ok(Report::broken(format!(
+            "mypy --strict\n{}",
+            checked.tail(40)
+        )));
     }
     let report = layout.target("logs/pytest.xml");
     if report.exists() {
         std::fs::remove_file(&report).at(&report)?;
     }
     let mut pytest = languages::python(layout);
-    pytest.args(["-m", "pytest", "-o", "junit_family=xunit1"]).arg(format!("--junitxml={}", report.display()));
+    pytest
+        .args(["-m", "pytest", "-o", "junit_family=xunit1"])
+        .arg(format!("--junitxml={}", report.display()));
     pytest.current_dir(&folder).env("NO_COLOR", "1");
     let outcome = process::capture_to(&mut pytest, &layout.target("logs/pytest.log"))?;
     if !report.exists() {
-        return Ok(Report::broken(format!("pytest left no report\n{}", outcome.tail(60))));
+        return Ok(Report::broken(format!(
+            "pytest left no report\n{}",
+            outcome.tail(60)
+        )));
     }
     let text = std::fs::read_to_string(&report).at(&report)?;
     let results = read(FOLDER, &text)?;
@@ -66,18 +76,31 @@ fn read(folder: &str, xml: &str) -> Result<Vec<TestResult>> {
         };
         // `tests.test_a.TestGroup`: what follows the module is the class of the test.
         let module = file.trim_end_matches(".py").replace('/', ".");
-        let group = class.strip_prefix(&module).unwrap_or_default().trim_start_matches('.').replace('.', "::");
+        let group = class
+            .strip_prefix(&module)
+            .unwrap_or_default()
+            .trim_start_matches('.')
+            .replace('.', "::");
         let mut id = format!("{folder}/{file}");
         if !group.is_empty() {
             id.push_str(&format!("::{group}"));
         }
-        results.push(TestResult::new("python", "pytest", format!("{id}::{name}"), status));
+        results.push(TestResult::new(
+            "python",
+            "pytest",
+            format!("{id}::{name}"),
+            status,
+        ));
     }
     Ok(results)
 }
 
 fn unescape(text: &str) -> String {
-    text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&#10;", "\n").replace("&amp;", "&")
+    text.replace("&quot;", "\"")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&#10;", "\n")
+        .replace("&amp;", "&")
 }
 
 #[cfg(test)]
@@ -87,12 +110,22 @@ mod tests {
     #[test]
     fn files_classes_and_parameters_make_the_id() {
         let xml = r#"<testsuites><testsuite tests="3"><testcase classname="tests.test_a" name="test_x[a &lt; b]" file="tests/test_a.py" line="3" time="0.1" /><testcase classname="tests.test_a.TestG" name="test_y" file="tests/test_a.py" line="9" time="0"><failure message="a > b">no</failure></testcase><testcase classname="tests.test_b" name="test_z" file="tests/test_b.py"><skipped message="x"/></testcase></testsuite></testsuites>"#;
-        let found: Vec<_> = read("p", xml).unwrap().into_iter().map(|result| (result.id, result.status)).collect();
+        let found: Vec<_> = read("p", xml)
+            .unwrap()
+            .into_iter()
+            .map(|result| (result.id, result.status))
+            .collect();
         assert_eq!(
             found,
             [
-                ("p/tests/test_a.py::test_x[a < b]".to_owned(), Status::Passed),
-                ("p/tests/test_a.py::TestG::test_y".to_owned(), Status::Failed),
+                (
+                    "p/tests/test_a.py::test_x[a < b]".to_owned(),
+                    Status::Passed
+                ),
+                (
+                    "p/tests/test_a.py::TestG::test_y".to_owned(),
+                    Status::Failed
+                ),
                 ("p/tests/test_b.py::test_z".to_owned(), Status::Skipped),
             ]
         );

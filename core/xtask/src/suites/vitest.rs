@@ -17,23 +17,39 @@ pub(crate) fn run(layout: &Layout) -> Result<Report> {
         true => "tsconfig.test.json",
         false => "tsconfig.json",
     };
-    let checked = process::capture(Command::new(&tsc).args(["--strict", "--noEmit", "-p", types]).current_dir(&folder))?;
+    let checked = process::capture(
+        Command::new(&tsc)
+            .args(["--strict", "--noEmit", "-p", types])
+            .current_dir(&folder),
+    )?;
     if !checked.success {
-        return Ok(Report::broken(format!("tsc --strict -p {types}\n{}", checked.tail(40))));
+        return Ok(Report::broken(format!(
+            "tsc --strict -p {types}\n{}",
+            checked.tail(40)
+        )));
     }
     let report = layout.target("logs/vitest.json");
     if report.exists() {
         std::fs::remove_file(&report).at(&report)?;
     }
     let mut vitest = Command::new(folder.join("node_modules/.bin/vitest"));
-    vitest.args(["run", "--reporter=default", "--reporter=json"]).arg(format!("--outputFile.json={}", report.display()));
-    vitest.current_dir(&folder).env("CI", "1").env("NO_COLOR", "1");
+    vitest
+        .args(["run", "--reporter=default", "--reporter=json"])
+        .arg(format!("--outputFile.json={}", report.display()));
+    vitest
+        .current_dir(&folder)
+        .env("CI", "1")
+        .env("NO_COLOR", "1");
     let outcome = process::capture_to(&mut vitest, &layout.target("logs/vitest.log"))?;
     if !report.exists() {
-        return Ok(Report::broken(format!("vitest left no report\n{}", outcome.tail(60))));
+        return Ok(Report::broken(format!(
+            "vitest left no report\n{}",
+            outcome.tail(60)
+        )));
     }
     let text = std::fs::read_to_string(&report).at(&report)?;
-    let document: Value = serde_json::from_str(&text).map_err(|error| fail(format!("{}: {error}", report.display())))?;
+    let document: Value = serde_json::from_str(&text)
+        .map_err(|error| fail(format!("{}: {error}", report.display())))?;
     let (results, failures) = read(layout.root(), &document);
     for failure in failures {
         println!("    {failure}");
@@ -47,10 +63,21 @@ fn read(root: &Path, document: &Value) -> (Vec<TestResult>, Vec<String>) {
     let mut failures = Vec::new();
     for file in document["testResults"].as_array().into_iter().flatten() {
         let path = Path::new(file["name"].as_str().unwrap_or_default());
-        let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
-        let tests = file["assertionResults"].as_array().map_or(&[][..], Vec::as_slice);
+        let name = path
+            .strip_prefix(root)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .into_owned();
+        let tests = file["assertionResults"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
         for test in tests {
-            let mut titles: Vec<&str> = test["ancestorTitles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let mut titles: Vec<&str> = test["ancestorTitles"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
             titles.push(test["title"].as_str().unwrap_or_default());
             let id = format!("{name}::{}", titles.join(" > "));
             let status = match test["status"].as_str() {
@@ -59,15 +86,28 @@ fn read(root: &Path, document: &Value) -> (Vec<TestResult>, Vec<String>) {
                 _ => Status::Skipped,
             };
             if status == Status::Failed {
-                for message in test["failureMessages"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                for message in test["failureMessages"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str)
+                {
                     failures.push(format!("{id}: {message}"));
                 }
             }
             results.push(TestResult::new("node", "vitest", id, status));
         }
         if file["status"] == "failed" && tests.is_empty() {
-            failures.push(format!("{name}: {}", file["message"].as_str().unwrap_or_default()));
-            results.push(TestResult::new("node", "vitest", format!("{name}::(file)"), Status::Failed));
+            failures.push(format!(
+                "{name}: {}",
+                file["message"].as_str().unwrap_or_default()
+            ));
+            results.push(TestResult::new(
+                "node",
+                "vitest",
+                format!("{name}::(file)"),
+                Status::Failed,
+            ));
         }
     }
     (results, failures)
@@ -89,7 +129,10 @@ mod tests {
             {"name": "/r/b/c.test.ts", "status": "failed", "message": "no", "assertionResults": []},
         ]});
         let (results, failures) = read(Path::new("/r"), &document);
-        let found: Vec<_> = results.iter().map(|result| (result.id.as_str(), result.status)).collect();
+        let found: Vec<_> = results
+            .iter()
+            .map(|result| (result.id.as_str(), result.status))
+            .collect();
         assert_eq!(
             found,
             [

@@ -23,7 +23,10 @@ async fn main() {
         let mut answer = answer;
         answer["id"] = id;
         let mut output = std::io::stdout().lock();
-        if writeln!(output, "{answer}").and_then(|()| output.flush()).is_err() {
+        if writeln!(output, "{answer}")
+            .and_then(|()| output.flush())
+            .is_err()
+        {
             break;
         }
     }

@@ -97,20 +97,22 @@ impl Driver {
     }
 
     async fn open(&mut self, request: &Value) -> Answer {
-        if request["model"].as_array().is_some_and(|model| !model.is_empty()) {
+        if request["model"]
+            .as_array()
+            .is_some_and(|model| !model.is_empty())
+        {
             return Answer::Unsupported("model clients".to_owned());
         }
-        let options = match serde_json::from_value::<contract::SessionOptions>(
-            request["options"].clone(),
-        ) {
-            Ok(options) => options,
-            Err(error) => {
-                return Answer::Failed(CodeError::SessionConfiguration {
-                    field: "options".to_owned(),
-                    message: error.to_string(),
-                });
-            }
-        };
+        let options =
+            match serde_json::from_value::<contract::SessionOptions>(request["options"].clone()) {
+                Ok(options) => options,
+                Err(error) => {
+                    return Answer::Failed(CodeError::SessionConfiguration {
+                        field: "options".to_owned(),
+                        message: error.to_string(),
+                    });
+                }
+            };
         let mut options = SessionOptions::from_wire(options);
         for (name, tool) in request["hostTools"].as_object().into_iter().flatten() {
             options = options.with_tool(Arc::new(HostTool {

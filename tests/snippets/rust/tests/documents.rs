@@ -1,5 +1,12 @@
 //! The documents' Rust snippets compile and do what the documents say.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
+
 use a3s_code_core::{Agent, AgentConfig, SessionOptions, Tool, ToolCall, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -52,7 +59,10 @@ async fn the_projection_snippet_builds_a_context_efficient_session() {
     session.register_dynamic_tool(Arc::new(Rows)).unwrap();
     let result = session.tool("rows", json!({})).await.unwrap();
     let metadata = result.metadata.unwrap();
-    assert_eq!(metadata["a3s_tool_result_evidence"]["loss_mode"], "head_tail");
+    assert_eq!(
+        metadata["a3s_tool_result_evidence"]["loss_mode"],
+        "head_tail"
+    );
     assert!(result.output.contains("L000001\n") && result.output.contains("L020000\n"));
     assert!(result.output.len() <= 102_400);
 }

@@ -86,8 +86,10 @@ pub(super) fn file(definitions: &[TypeDef]) -> Result<String, String> {
     let mut names: Vec<String> = Vec::new();
     let mut body = String::new();
     for definition in definitions {
-        let (option, result) =
-            (options.contains(&definition.name), results.contains(&definition.name));
+        let (option, result) = (
+            options.contains(&definition.name),
+            results.contains(&definition.name),
+        );
         if HIDDEN.contains(&definition.name.as_str()) || !(option || result) {
             continue;
         }
@@ -115,7 +117,12 @@ fn reach(definitions: &[TypeDef], name: &str, into: &mut BTreeSet<String>) -> Re
         Shape::Enum(_) => {}
         Shape::Object(fields) => inner.extend(fields.iter().map(|field| &field.kind)),
         Shape::Tagged(variants) => {
-            inner.extend(variants.iter().flat_map(|variant| &variant.fields).map(|field| &field.kind));
+            inner.extend(
+                variants
+                    .iter()
+                    .flat_map(|variant| &variant.fields)
+                    .map(|field| &field.kind),
+            );
         }
         Shape::Untagged(forms) => {
             for form in forms {
@@ -149,9 +156,16 @@ fn write_type(
     match &definition.shape {
         Shape::Enum(values) => {
             names.push(name.clone());
-            let words: Vec<String> =
-                values.iter().map(|value| format!("\"{}\"", value.value)).collect();
-            alias(out, name, &format!("Literal[{}]", words.join(", ")), &definition.doc);
+            let words: Vec<String> = values
+                .iter()
+                .map(|value| format!("\"{}\"", value.value))
+                .collect();
+            alias(
+                out,
+                name,
+                &format!("Literal[{}]", words.join(", ")),
+                &definition.doc,
+            );
         }
         Shape::Object(fields) if option => {
             names.push(name.clone());
@@ -171,12 +185,19 @@ fn write_type(
             }
             names.push(name.clone());
             classes.push("Mapping[str, Any]".to_owned());
-            alias(out, name, &format!("\"{}\"", classes.join(" | ")), &definition.doc);
+            alias(
+                out,
+                name,
+                &format!("\"{}\"", classes.join(" | ")),
+                &definition.doc,
+            );
         }
         Shape::Tagged(variants) => {
             let class = format!("{name}Type");
-            let words: Vec<String> =
-                variants.iter().map(|variant| format!("\"{}\"", variant.tag)).collect();
+            let words: Vec<String> = variants
+                .iter()
+                .map(|variant| format!("\"{}\"", variant.tag))
+                .collect();
             let doc = format!("{} This is its `type`.", definition.doc);
             alias(out, &class, &format!("Literal[{}]", words.join(", ")), &doc);
             names.push(class);
@@ -195,7 +216,12 @@ fn write_type(
                     }
                 }
             }
-            alias(out, name, &format!("\"{}\"", kinds.join(" | ")), &definition.doc);
+            alias(
+                out,
+                name,
+                &format!("\"{}\"", kinds.join(" | ")),
+                &definition.doc,
+            );
         }
     }
     Ok(())
@@ -220,8 +246,15 @@ fn option_class(
     fields: &[Field],
 ) -> Result<(), String> {
     let presets: Vec<_> = PRESETS.iter().filter(|preset| preset.0 == name).collect();
-    let own = presets.iter().find(|preset| preset.1.is_empty()).map(|preset| preset.3);
-    let _ = write!(out, "\n\n@dataclass(kw_only=True, slots=True)\nclass {name}:\n    \"\"\"{}\"\"\"\n\n", safe(doc));
+    let own = presets
+        .iter()
+        .find(|preset| preset.1.is_empty())
+        .map(|preset| preset.3);
+    let _ = write!(
+        out,
+        "\n\n@dataclass(kw_only=True, slots=True)\nclass {name}:\n    \"\"\"{}\"\"\"\n\n",
+        safe(doc)
+    );
     let mut wire = String::new();
     for field in fields {
         let kind = option_kind(definitions, &field.kind);
@@ -229,7 +262,8 @@ fn option_class(
         let value = match own {
             Some(values) => {
                 let value = values.iter().find(|value| value.0 == field.name);
-                let value = value.ok_or_else(|| format!("{name}: no value for `{}`", field.name))?;
+                let value =
+                    value.ok_or_else(|| format!("{name}: no value for `{}`", field.name))?;
                 format!("{kind} = {}", value.1)
             }
             None if field.required => kind,
@@ -242,13 +276,22 @@ fn option_class(
         // The handlers of tools stay behind, so the session sends these itself.
         if !mentions(&field.kind, "HostToolSpec") {
             let how = crossing(definitions, &field.kind)?;
-            let _ = writeln!(wire, "        \"{attribute}\": (\"{}\", {how}),", field.name);
+            let _ = writeln!(
+                wire,
+                "        \"{attribute}\": (\"{}\", {how}),",
+                field.name
+            );
         }
     }
-    let _ = write!(out, "\n    WIRE: ClassVar[dict[str, tuple[str, Any]]] = {{\n{wire}    }}\n");
+    let _ = write!(
+        out,
+        "\n    WIRE: ClassVar[dict[str, tuple[str, Any]]] = {{\n{wire}    }}\n"
+    );
     for (_, method, doc, values) in presets.iter().filter(|preset| !preset.1.is_empty()) {
-        let values: Vec<String> =
-            values.iter().map(|(field, value)| format!("{}={value}", snake(field))).collect();
+        let values: Vec<String> = values
+            .iter()
+            .map(|(field, value)| format!("{}={value}", snake(field)))
+            .collect();
         let _ = write!(
             out,
             "\n    @staticmethod\n    def {method}() -> {name}:\n        \"\"\"{doc}\"\"\"\n        return {name}({})\n",
@@ -358,12 +401,18 @@ fn result_class(
             && !OPAQUE.contains(&inner.as_str())
             && !matches!(find(definitions, inner)?.shape, Shape::Enum(_))
         {
-            return Err(format!("{name}.{}: a nested result is not supported", field.name));
+            return Err(format!(
+                "{name}.{}: a nested result is not supported",
+                field.name
+            ));
         }
         let attribute = snake(&field.name);
         let opaque_object = field.kind == TypeRef::Json && field.name == "metadata";
-        let mut kind =
-            if opaque_object { "dict[str, Any]".to_owned() } else { plain_kind(&field.kind) };
+        let mut kind = if opaque_object {
+            "dict[str, Any]".to_owned()
+        } else {
+            plain_kind(&field.kind)
+        };
         if (field.nullable || opaque_object) && kind != "Any" {
             kind.push_str(" | None");
         }
