@@ -161,9 +161,10 @@ typedef struct a3s_bytes {
 typedef uint64_t a3s_handle;
 
 /**
- * Called when a mailbox has something to fetch, at most once until it was drained, from a thread of the
- * library. It may only signal: write to an eventfd or pipe, wake a loop, set a flag. It must not call
- * into this library and must not block. `data` is what was given to a3s_mailbox_open.
+ * Called when a mailbox has something to fetch, from a thread of the library, and not again until
+ * a3s_mailbox_next has found the mailbox empty: fetch until A3S_TIMEOUT before waiting for the signal. It
+ * may only signal: write to an eventfd or pipe, wake a loop, set a flag. It must not call into this library
+ * and must not block. `data` is what was given to a3s_mailbox_open.
  */
 typedef void (*a3s_notify)(void *data);
 
@@ -228,8 +229,8 @@ a3s_status a3s_build_info(struct a3s_buf *out);
 /**
  * Counts what is alive, for tests and leak checks.
  *
- * \param out Receives JSON: {"runtimes", "mailboxes", "agents", "sessions", "ops", "hostCalls",
- *            "buffers"}. `buffers` does not count this answer.
+ * \param out Receives JSON: {"runtimes", "mailboxes", "agents", "sessions", "operations",
+ *            "hostCalls", "buffers"}. `buffers` does not count this answer.
  */
 a3s_status a3s_debug_counts(struct a3s_buf *out);
 

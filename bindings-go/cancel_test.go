@@ -74,7 +74,7 @@ func noneLeft(t *testing.T, session *Session) {
 	eventually(t, "the end of all operations", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return len(c.slots) == 0 && nativeCounts()["ops"] == 0
+		return len(c.slots) == 0 && nativeCounts()["operations"] == 0
 	})
 }
 

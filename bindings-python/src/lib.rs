@@ -46,7 +46,11 @@ fn refused(error: ErrorPayload) -> PyErr {
 }
 
 fn answer<'py>(py: Python<'py>, message: &Message) -> Answer<'py> {
-    (message.status, text(py, &message.payload), PyBytes::new(py, &message.data))
+    (
+        message.status,
+        text(py, &message.payload),
+        PyBytes::new(py, &message.data),
+    )
 }
 
 /// JSON of the bridge as Python text; it is UTF-8 by construction.
@@ -68,8 +72,8 @@ fn build_info() -> String {
 
 /// Digest of the contract that the library was built with.
 #[pyfunction]
-fn schema_hash() -> &'static str {
-    bridge::schema_hash()
+fn schema_hash() -> String {
+    bridge::contract::schema_hash()
 }
 
 /// Live objects of the process, as JSON.
@@ -82,13 +86,15 @@ fn debug_counts(py: Python<'_>) -> PyResult<String> {
 /// Opens a runtime.
 #[pyfunction]
 fn runtime_open(py: Python<'_>, json: &str) -> PyResult<u64> {
-    py.detach(|| bridge::runtime_open(json.as_bytes())).map_err(refused)
+    py.detach(|| bridge::runtime_open(json.as_bytes()))
+        .map_err(refused)
 }
 
 /// Closes a runtime; the completion of the returned operation arrives in the mailbox.
 #[pyfunction]
 fn runtime_close(py: Python<'_>, runtime: u64, mailbox: u64, json: &str) -> PyResult<u64> {
-    py.detach(|| bridge::runtime_close(runtime, mailbox, json.as_bytes())).map_err(refused)
+    py.detach(|| bridge::runtime_close(runtime, mailbox, json.as_bytes()))
+        .map_err(refused)
 }
 
 /// Calls a method.
@@ -104,9 +110,11 @@ fn call<'py>(
     match py.detach(|| bridge::call(target, mailbox, method, json.as_bytes(), data)) {
         Ok(CallOutcome::Pending(op)) => Outcome::Pending(op),
         Ok(CallOutcome::Done(message)) => Outcome::Done(answer(py, &message)),
-        Err(error) => {
-            Outcome::Done((1, PyString::new(py, &error_json(&error)), PyBytes::new(py, b"")))
-        }
+        Err(error) => Outcome::Done((
+            1,
+            PyString::new(py, &error_json(&error)),
+            PyBytes::new(py, b""),
+        )),
     }
 }
 

@@ -14,14 +14,23 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// A message: kind, status, id, owner, JSON, bytes.
-type Taken<'py> = (i32, i32, u64, u64, Bound<'py, PyString>, Bound<'py, PyBytes>);
+type Taken<'py> = (
+    i32,
+    i32,
+    u64,
+    u64,
+    Bound<'py, PyString>,
+    Bound<'py, PyBytes>,
+);
 
 /// Opens a mailbox. With `wake` the second value is a descriptor that becomes readable when there are messages,
 /// owned by the caller; -1 without.
 #[pyfunction]
 pub(crate) fn mailbox_open(py: Python<'_>, runtime: u64, wake: bool) -> PyResult<(u64, i32)> {
     if !wake {
-        let mailbox = py.detach(|| bridge::mailbox_open(runtime, None)).map_err(crate::refused)?;
+        let mailbox = py
+            .detach(|| bridge::mailbox_open(runtime, None))
+            .map_err(crate::refused)?;
         return Ok((mailbox, -1));
     }
     let (reader, writer) = UnixStream::pair()?;

@@ -39,15 +39,10 @@ static void handle(const a3s_message *message) {
     }
 }
 
-/* Runs the loop until the operation has ended. The caller frees the completion. */
+/* Runs the loop until the operation has ended. The caller frees the completion. The mailbox is emptied before
+ * each wait: only then does the library signal again. */
 static a3s_message run_until(int events, a3s_handle mailbox, uint64_t op) {
     for (;;) {
-        struct pollfd ready = {.fd = events, .events = POLLIN};
-        poll(&ready, 1, 10000);
-        uint64_t count;
-        if (read(events, &count, sizeof count) < 0) {
-            continue;
-        }
         a3s_message message = {.struct_size = sizeof message};
         while (a3s_mailbox_next(mailbox, 0, &message) == A3S_OK) {
             handle(&message);
@@ -56,6 +51,11 @@ static a3s_message run_until(int events, a3s_handle mailbox, uint64_t op) {
             }
             a3s_buf_free(&message.payload);
             a3s_buf_free(&message.data);
+        }
+        struct pollfd ready = {.fd = events, .events = POLLIN};
+        uint64_t count;
+        if (poll(&ready, 1, 10000) > 0 && read(events, &count, sizeof count) < 0) {
+            perror("eventfd");
         }
     }
 }

@@ -114,6 +114,6 @@ int main(void) {
     null_and_garbage_when_calling(runtime, mailbox);
     close_runtime(runtime, mailbox);
     CHECK(count("buffers") == 0);
-    CHECK(count("runtimes") == 0 && count("mailboxes") == 0 && count("ops") == 0);
+    CHECK(count("runtimes") == 0 && count("mailboxes") == 0 && count("operations") == 0);
     return 0;
 }

@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
     a3s_release(session);
     a3s_release(agent);
     close_runtime(runtime, mailbox);
-    static const char *const kinds[] = {"runtimes", "mailboxes", "agents", "sessions", "ops", "hostCalls"};
+    static const char *const kinds[] = {"runtimes", "mailboxes", "agents", "sessions", "operations", "hostCalls"};
     for (size_t at = 0; at < sizeof kinds / sizeof *kinds; at++) {
         CHECK(count(kinds[at]) == 0);
     }

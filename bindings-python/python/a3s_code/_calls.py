@@ -53,7 +53,7 @@ def call_now(
         raise AssertionError(f"{method} is immediate and did not answer at once")
     status, payload, data = answer
     if status:
-        raise runtime.error(payload)
+        raise _wire.error(payload)
     return read(payload, data)
 
 
@@ -77,15 +77,15 @@ def call_blocking(
         if isinstance(answer, int):
             answer = mailbox.wait(answer, discard)
         clean = True
+        status, payload, out = answer
+        if status:
+            raise _wire.error(payload, mailbox.host_errors)
     except InvalidArgument:
         # Refused before it left Python: nothing is under way.
         clean = True
         raise
     finally:
         mailboxes.give(mailbox, clean)
-    status, payload, out = answer
-    if status:
-        raise runtime.error(payload)
     return read(payload, out)
 
 
@@ -109,8 +109,12 @@ async def call_awaited(
         tool = name if isinstance(name, str) else None
         answer = await mailbox.wait(answer, target, tool, discard)
     status, payload, out = answer
-    if status:
-        raise runtime.error(payload)
+    error = _wire.error(payload, mailbox.host_errors) if status else None
+    if not mailbox.waiting:
+        # What handlers raised is kept no longer than the calls that it may end.
+        mailbox.host_errors.clear()
+    if error is not None:
+        raise error
     result = read(payload, out)
     if inline:
         await mailbox.after_inline()

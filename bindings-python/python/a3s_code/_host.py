@@ -11,7 +11,7 @@ import contextvars
 import inspect
 import logging
 from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _native, _wire
 from ._error import A3SError
@@ -19,10 +19,11 @@ from ._generated.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from ._pump import LoopMailbox, ThreadMailbox
-    from ._runtime import Runtime
     from .tools import CancelSignal, Tool, ToolContext
 
 logger = logging.getLogger("a3s_code")
+
+HostErrors: TypeAlias = dict[int, BaseException]
 
 _OUTPUT_KEYS = frozenset({"output", "success", "metadata", "error_kind"})
 _INVALID = 2
@@ -60,20 +61,20 @@ def _reply(host_call: int, value: Any) -> None:
         raise InvalidArgument("the handler's result has a wrong form or is too large")
 
 
-def _reply_error(runtime: Runtime, host_call: int, error: BaseException) -> None:
+def _reply_error(errors: HostErrors, host_call: int, error: BaseException) -> None:
     """Answers a host call with what its handler raised, which is kept for the error it may lead to."""
-    runtime.keep_host_error(host_call, error)
+    errors[host_call] = error
     message = str(error) if isinstance(error, A3SError) else f"{type(error).__name__}: {error}"
     message = message.encode("utf-8", "replace").decode()
     record = _wire.encode({"hostError": message})
     _native.host_reply(host_call, True, record, b"")
 
 
-def _answer(runtime: Runtime, host_call: int, value: Any) -> None:
+def _answer(errors: HostErrors, host_call: int, value: Any) -> None:
     try:
         _reply(host_call, value)
     except Exception as error:
-        _reply_error(runtime, host_call, error)
+        _reply_error(errors, host_call, error)
 
 
 class _HostCall:
@@ -83,12 +84,17 @@ class _HostCall:
     context: ToolContext
 
     def __init__(
-        self, runtime: Runtime, identity: int, payload: str, signal: CancelSignal
+        self,
+        mailbox: ThreadMailbox | LoopMailbox,
+        identity: int,
+        payload: str,
+        signal: CancelSignal,
     ) -> None:
         from .tools import ToolContext
 
         call = _wire.decode(payload)
-        self.runtime = runtime
+        runtime = mailbox.runtime
+        self.errors = mailbox.host_errors
         self.identity = identity
         self.args = call["args"]
         self.tool = runtime.tools.get(call["hostRef"])
@@ -97,7 +103,7 @@ class _HostCall:
     def gone(self) -> None:
         """Answers a call whose handler was removed meanwhile."""
         error = Unsupported(f"the tool {self.context.name!r} was removed")
-        _reply_error(self.runtime, self.identity, error)
+        _reply_error(self.errors, self.identity, error)
 
 
 class BlockingHostCall(_HostCall):
@@ -106,7 +112,7 @@ class BlockingHostCall(_HostCall):
     def __init__(self, mailbox: ThreadMailbox, identity: int, payload: str) -> None:
         from .tools import CancelSignal
 
-        super().__init__(mailbox.runtime, identity, payload, CancelSignal(mailbox.take))
+        super().__init__(mailbox, identity, payload, CancelSignal(mailbox.take))
         self.mailbox = mailbox
 
     def run(self) -> None:
@@ -127,19 +133,19 @@ class BlockingHostCall(_HostCall):
                 value = self._await(value)
         except asyncio.CancelledError as error:
             self._end()
-            _reply_error(self.runtime, self.identity, error)
+            _reply_error(self.errors, self.identity, error)
         except Exception as error:
             self._end()
-            _reply_error(self.runtime, self.identity, error)
+            _reply_error(self.errors, self.identity, error)
             if isinstance(error, _NoLoopHere):
                 raise
         except BaseException as error:
             self._end()
-            _reply_error(self.runtime, self.identity, error)
+            _reply_error(self.errors, self.identity, error)
             raise
         else:
             self._end()
-            _answer(self.runtime, self.identity, value)
+            _answer(self.errors, self.identity, value)
 
     def _end(self) -> None:
         for open_end in self.context._end():
@@ -211,7 +217,7 @@ class AsyncHostCall(_HostCall):
     def __init__(self, mailbox: LoopMailbox, identity: int, payload: str) -> None:
         from .tools import CancelSignal
 
-        super().__init__(mailbox.runtime, identity, payload, CancelSignal())
+        super().__init__(mailbox, identity, payload, CancelSignal())
         self.mailbox = mailbox
         self._task: asyncio.Task[None] | None = None
         self._on_executor = False
@@ -238,18 +244,18 @@ class AsyncHostCall(_HostCall):
             value = await self._value(tool)
         except Exception as error:
             await self.context._end_async()
-            _reply_error(self.runtime, self.identity, error)
+            _reply_error(self.errors, self.identity, error)
         except asyncio.CancelledError as error:
             self.context.signal.trigger()
             await self.context._end_async()
-            _reply_error(self.runtime, self.identity, error)
+            _reply_error(self.errors, self.identity, error)
             # Only the runtime cancels this task, or a loop that ends.
         except BaseException as error:
-            _reply_error(self.runtime, self.identity, error)
+            _reply_error(self.errors, self.identity, error)
             raise
         else:
             await self.context._end_async()
-            _answer(self.runtime, self.identity, value)
+            _answer(self.errors, self.identity, value)
         finally:
             self.mailbox.running.pop(self.identity, None)
 

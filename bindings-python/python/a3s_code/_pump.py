@@ -54,6 +54,7 @@ class _Mailbox:
 
     def __init__(self, runtime: Runtime, wake: bool) -> None:
         self.runtime = runtime
+        self.host_errors: dict[int, BaseException] = {}
         self.id, self.descriptor = runtime.open_mailbox(wake)
         finalizer = weakref.finalize(self, _close_native, self.id, self.descriptor, os.getpid())
         finalizer.atexit = False
@@ -147,6 +148,7 @@ class ThreadMailboxes:
 
     def give(self, mailbox: ThreadMailbox, clean: bool) -> None:
         """Takes a mailbox back; one with unfinished business is closed instead."""
+        mailbox.host_errors.clear()
         if clean and not mailbox.backlog:
             self.free.append(mailbox)
         else:

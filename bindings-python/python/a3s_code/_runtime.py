@@ -13,12 +13,10 @@ import os
 import threading
 import time
 import weakref
-from collections import OrderedDict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _calls, _native, _wire
-from ._error import A3SError
 from ._generated.errors import ForkDetected, HandleClosed
 from ._generated.types import SdkCapability
 from ._pump import COMPLETION, LoopMailbox, ThreadMailboxes
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Runtime"]
 
 EXIT_MS: Final = 1000
-_KEPT_ERRORS: Final = 256
 
 
 class _ThreadState(threading.local):
@@ -70,7 +67,6 @@ class Runtime:
             weakref.WeakKeyDictionary()
         )
         self._loops_lock = threading.Lock()
-        self._host_errors: OrderedDict[str, BaseException] = OrderedDict()
         Runtime._live.add(self)
         finalizer = weakref.finalize(self, _release, self.handle, self._pid)
         finalizer.atexit = False
@@ -175,20 +171,6 @@ class Runtime:
                     stale.close()
             mailbox = self._loops[loop] = LoopMailbox(self, loop)
         return mailbox
-
-    def keep_host_error(self, host_call: int, error: BaseException) -> None:
-        """Keeps what a handler raised for the error that it may lead to; the oldest go first."""
-        self._host_errors[str(host_call)] = error
-        while len(self._host_errors) > _KEPT_ERRORS:
-            self._host_errors.popitem(last=False)
-
-    def error(self, payload: str) -> A3SError:
-        """The exception for an error of a call, with the caller's own exception as its cause."""
-        error = _wire.error(payload)
-        identity = _wire.decode(payload).get("hostErrorId")
-        if identity is not None:
-            error.__cause__ = self._host_errors.pop(str(identity), None)
-        return error
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ._generated import errors as _errors
@@ -41,11 +42,12 @@ def utf8(text: str, what: str) -> bytes:
         raise _errors.InvalidArgument(f"{what} is not valid text: {error}") from error
 
 
-def error(text: str) -> A3SError:
-    """The exception for an error that crossed the boundary."""
+def error(text: str, host_errors: Mapping[int, BaseException] = MappingProxyType({})) -> A3SError:
+    """The exception for an error that crossed the boundary, caused by what a handler raised if that led to it."""
     payload = decode(text)
-    code = payload["code"]
-    return _errors.BY_CODE.get(code, A3SError)(
+    code: str = payload["code"]
+    kind: type[A3SError] = _errors.BY_CODE.get(code, A3SError)
+    made = kind(
         payload["message"],
         code=code,
         retryable=payload.get("retryable", False),
@@ -53,6 +55,9 @@ def error(text: str) -> A3SError:
         details=payload.get("details"),
         causes=tuple(payload.get("cause", ())),
     )
+    if host_errors and (identity := str(payload.get("hostErrorId", ""))).isdecimal():
+        made.__cause__ = host_errors.get(int(identity))
+    return made
 
 
 class Plain:

@@ -31,8 +31,8 @@ pub unsafe extern "C" fn a3s_build_info(out: *mut a3s_buf) -> a3s_status {
 
 /// Counts what is alive, for tests and leak checks.
 ///
-/// \param out Receives JSON: {"runtimes", "mailboxes", "agents", "sessions", "ops", "hostCalls",
-///            "buffers"}. `buffers` does not count this answer.
+/// \param out Receives JSON: {"runtimes", "mailboxes", "agents", "sessions", "operations",
+///            "hostCalls", "buffers"}. `buffers` does not count this answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn a3s_debug_counts(out: *mut a3s_buf) -> a3s_status {
     // SAFETY: null or valid for writes by the rules of the header.

@@ -92,7 +92,8 @@ pub struct a3s_message {
     pub data: a3s_buf,
 }
 
-/// Called when a mailbox has something to fetch, at most once until it was drained, from a thread of the
-/// library. It may only signal: write to an eventfd or pipe, wake a loop, set a flag. It must not call
-/// into this library and must not block. `data` is what was given to a3s_mailbox_open.
+/// Called when a mailbox has something to fetch, from a thread of the library, and not again until
+/// a3s_mailbox_next has found the mailbox empty: fetch until A3S_TIMEOUT before waiting for the signal. It
+/// may only signal: write to an eventfd or pipe, wake a loop, set a flag. It must not call into this library
+/// and must not block. `data` is what was given to a3s_mailbox_open.
 pub type a3s_notify = Option<unsafe extern "C" fn(data: *mut c_void)>;

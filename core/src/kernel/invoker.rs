@@ -27,7 +27,7 @@ use super::surface::Surface;
 use super::{Invocation, Kernel, Settled};
 use crate::error::CodeError;
 use crate::tools::Caller;
-use a3s_code_contract::ToolResult;
+use a3s_code_contract::{ToolCapabilities, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -143,10 +143,8 @@ impl InvocationRuntime {
 }
 
 /// The route of built-in orchestrators: children keep the authority of a direct call of the application.
-#[cfg_attr(not(test), allow(dead_code, reason = "batch and program build on it"))]
 pub(crate) struct BuiltinInvoker(InvocationRuntime);
 
-#[cfg_attr(not(test), allow(dead_code, reason = "batch and program build on it"))]
 impl BuiltinInvoker {
     pub(crate) fn new(runtime: InvocationRuntime) -> Self {
         Self(runtime)
@@ -164,7 +162,16 @@ impl BuiltinInvoker {
             .await
     }
 
+    /// What a child would promise for these arguments; nothing when there is no such tool.
+    pub(crate) fn capabilities(&self, name: &str, args: &Value) -> Option<ToolCapabilities> {
+        self.0
+            .surface
+            .resolve(name)
+            .map(|registered| registered.tool.capabilities(args))
+    }
+
     /// Starts the runtime's own engine for a call that was already decided.
+    #[cfg_attr(not(test), allow(dead_code, reason = "workflows build on it"))]
     pub(crate) async fn invoke_engine(
         &self,
         name: &str,

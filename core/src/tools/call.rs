@@ -238,7 +238,6 @@ impl MaybeWouldBlock for WorkspaceError {
 
 impl ToolCall {
     /// The route of built-in orchestrators.
-    #[cfg_attr(not(test), allow(dead_code, reason = "batch and program build on it"))]
     pub(crate) fn builtin_invoker(&self) -> crate::kernel::BuiltinInvoker {
         crate::kernel::BuiltinInvoker::new(self.runtime.clone())
     }

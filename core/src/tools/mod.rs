@@ -4,6 +4,7 @@
 //! other tools; everything it may use comes in its [`ToolCall`]. Only the kernel calls `run`.
 
 mod attempt;
+mod batch;
 mod call;
 mod ls;
 mod page;
@@ -187,7 +188,7 @@ pub(crate) fn builtin(
     workspace: &dyn crate::workspace::Workspace,
 ) -> Vec<std::sync::Arc<dyn Tool>> {
     use a3s_code_contract::WorkspaceCapability as Can;
-    let mut tools: Vec<std::sync::Arc<dyn Tool>> = Vec::new();
+    let mut tools: Vec<std::sync::Arc<dyn Tool>> = vec![std::sync::Arc::new(batch::BatchTool)];
     if workspace.can(Can::Read) {
         tools.push(std::sync::Arc::new(read::ReadTool::default()));
     }

@@ -524,3 +524,6 @@ fn search_facts(found: &GrepResponse) -> Value {
 fn anchors<'a>(paths: impl IntoIterator<Item = &'a str>) -> Value {
     paths.into_iter().take(MAX_ANCHORS).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -118,7 +118,7 @@ fn hostile_text_is_masked_in_linear_time() {
         let started = Instant::now();
         let _ = clean(&text);
         assert!(
-            started.elapsed() < Duration::from_secs(4),
+            started.elapsed() < Duration::from_secs(15),
             "{piece}: {:?}",
             started.elapsed()
         );

@@ -31,6 +31,18 @@ pub(crate) struct Report {
     pub(crate) verdict: Verdict,
     /// False when the driver hung or died and must be started again.
     pub(crate) driver_usable: bool,
+    /// True when every call named a tool that is not there, so that nothing but this was seen.
+    pub(crate) saw_nothing: bool,
+}
+
+impl Report {
+    fn not_run(error: StageError) -> Self {
+        Self {
+            verdict: error.into(),
+            driver_usable: true,
+            saw_nothing: false,
+        }
+    }
 }
 
 const SURVIVOR_GRACE: Duration = Duration::from_secs(2);
@@ -44,6 +56,8 @@ struct Run<'a> {
     limit: Duration,
     cap: Option<Duration>,
     broken: bool,
+    calls: usize,
+    unknown_tools: usize,
 }
 
 /// Runs `case`. `home` is where its folders go, `limit` the wait for a step that names none, `cap` bounds those that do.
@@ -59,12 +73,7 @@ pub(crate) fn run(
         .map(|name| name.to_string_lossy().into_owned());
     let stage = match Stage::create(home) {
         Ok(stage) => stage,
-        Err(error) => {
-            return Report {
-                verdict: error.into(),
-                driver_usable: true,
-            };
-        }
+        Err(error) => return Report::not_run(error),
     };
     let mut variables = Variables::default();
     variables.set("workspace", json!(stage.workspace()));
@@ -80,16 +89,15 @@ pub(crate) fn run(
         limit,
         cap,
         broken: false,
+        calls: 0,
+        unknown_tools: 0,
     };
     let files = case
         .body
         .get("files")
         .map(|files| run.variables.apply(files));
     if let Err(error) = run.stage.fill(files.as_ref(), case.body["git"] == true) {
-        return Report {
-            verdict: error.into(),
-            driver_usable: true,
-        };
+        return Report::not_run(error);
     }
     let mut verdict = match run.all() {
         Ok(()) => Verdict::Passed,
@@ -104,7 +112,16 @@ pub(crate) fn run(
     Report {
         verdict,
         driver_usable: !run.broken,
+        saw_nothing: run.calls > 0 && run.calls == run.unknown_tools,
     }
+}
+
+/// The answer to a call that names no tool of the session.
+fn is_unknown_tool(outcome: &Outcome) -> bool {
+    let Outcome::Result(result) = outcome else {
+        return false;
+    };
+    result["errorKind"]["type"] == "invalid_argument" && result["errorKind"]["argument"] == "name"
 }
 
 impl From<StageError> for Verdict {
@@ -292,6 +309,10 @@ impl Run<'_> {
         before: &BTreeMap<String, Option<super::stage::Snapshot>>,
     ) -> Result<(), Difference> {
         check_form(outcome)?;
+        if !matches!(outcome, Outcome::Value(Value::Null)) {
+            self.calls += 1;
+            self.unknown_tools += usize::from(is_unknown_tool(outcome));
+        }
         let requests = if mentions(expected, "modelSaw") {
             Some(self.model_requests()?)
         } else {

@@ -8,10 +8,13 @@ use std::path::Path;
 /// The one source that Cargo writes for its default registry, whatever mirror served it.
 const CARGO_SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
+/// Finds what is wrong in the text of a lock file.
+type Look = fn(&str) -> Vec<String>;
+
 /// Fails with every line that breaks this.
 pub(super) fn check(layout: &Layout) -> Result<()> {
     let mut wrong = Vec::new();
-    let files: &[(&str, fn(&str) -> Vec<String>)] = &[
+    let files: &[(&str, Look)] = &[
         ("Cargo.lock", cargo),
         ("bindings-node/package-lock.json", npm),
         ("bindings-python/requirements-dev.txt", python),

@@ -26,9 +26,17 @@ const OPAQUE: &[&str] = &["ToolErrorKind"];
 const BESIDE: &[(&str, &str, &str, &str)] =
     &[("ToolArtifact", "bytes", "bytes", "The exact bytes.")];
 
+/// Class, method, documentation, values.
+type Preset = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str)],
+);
+
 /// Values of the classes that are complete from the start: class, method (empty for the attributes' own values),
 /// documentation, values in wire names.
-const PRESETS: &[(&str, &str, &str, &[(&str, &str)])] = &[
+const PRESETS: &[Preset] = &[
     (
         "ToolResultTransformPolicy",
         "",
