@@ -70,12 +70,6 @@ fn build_info() -> String {
     bridge::build_info()
 }
 
-/// Digest of the contract that the library was built with.
-#[pyfunction]
-fn schema_hash() -> String {
-    bridge::contract::schema_hash()
-}
-
 /// Live objects of the process, as JSON.
 #[pyfunction]
 fn debug_counts(py: Python<'_>) -> PyResult<String> {
@@ -156,7 +150,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NativeError", module.py().get_type::<NativeError>())?;
     module.add_function(wrap_pyfunction!(abi_version, module)?)?;
     module.add_function(wrap_pyfunction!(build_info, module)?)?;
-    module.add_function(wrap_pyfunction!(schema_hash, module)?)?;
     module.add_function(wrap_pyfunction!(debug_counts, module)?)?;
     module.add_function(wrap_pyfunction!(runtime_open, module)?)?;
     module.add_function(wrap_pyfunction!(runtime_close, module)?)?;

@@ -1,16 +1,22 @@
-// The sixty-second example: open a workspace, look around, read, search. Needs no model, no key, no network.
 import { Agent } from '@a3s-lab/code';
 
+const rows = {
+  name: 'rows',
+  description: 'Says many lines.',
+  parameters: { type: 'object' },
+  handler: () => Array.from({ length: 20000 }, (_, n) => `row ${n}\n`).join(''),
+};
 const agent = await Agent.create();
-const session = await agent.sessionAsync(process.argv[2] ?? '.');
+const session = await agent.sessionAsync(process.argv[2] ?? '.', { tools: [rows] });
 
-const files = await session.glob('**/*.{rs,ts,py,go}');
-const hits = await session.grep('TODO|fn main');
-console.log(`${files.length} source files, ${hits.split('\n').filter(Boolean).length} hits`);
+const first = await session.readFile('README.md', { limit: 1 });
+console.log(first.trim(), (await session.glob('**/*.rs')).length);
 
-const result = await session.tool('read', { file_path: files[0] ?? 'README.md', limit: 20 });
-console.log(result.exitCode === 0 ? result.output : result.errorKind);
-console.log(result.metadata.a3s_tool_result_evidence.content_digest);
+const result = await session.tool('rows', {}); // bounded, and accounted for
+const { loss_mode, content_ref } = result.metadata.a3s_tool_result_evidence;
+const original = await session.getArtifact(content_ref);
+console.log(loss_mode, original.bytes.length);
 
-await session.close();
+const asModel = await session.governedTool('rows', {}); // governed: nobody allowed it
+console.log(asModel.errorKind.type);
 await agent.close();

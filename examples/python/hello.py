@@ -1,15 +1,23 @@
-"""The sixty-second example: open a workspace, look around, read, search. Needs no model, no key, no network."""
-
 import sys
 
-from a3s_code import Agent
+from a3s_code import Agent, SessionOptions, Tool
 
-with Agent.create() as agent, agent.session(sys.argv[1] if len(sys.argv) > 1 else ".") as session:
-    files = session.glob("**/*.{rs,ts,py,go}")
-    hits = session.grep("TODO|fn main")
-    print(f"{len(files)} source files, {len(hits.splitlines())} hits")
 
-    result = session.tool("read", {"file_path": files[0] if files else "README.md", "limit": 20})
-    print(result.output if result.exit_code == 0 else result.error_kind)
-    if result.metadata is not None:
-        print(result.metadata["a3s_tool_result_evidence"]["content_digest"])
+def rows(args, ctx):
+    return "".join(f"row {n}\n" for n in range(20000))
+
+
+tool = Tool(name="rows", description="Says many lines.", parameters={"type": "object"}, handler=rows)
+with Agent.create() as agent:
+    session = agent.session(sys.argv[1] if len(sys.argv) > 1 else ".", SessionOptions(tools=[tool]))
+
+    first = session.read_file("README.md", {"limit": 1})
+    print(first.strip(), len(session.glob("**/*.rs")))
+
+    result = session.tool("rows", {})  # bounded, and accounted for
+    evidence = result.metadata["a3s_tool_result_evidence"]
+    original = session.get_artifact(evidence["content_ref"])
+    print(evidence["loss_mode"], len(original.bytes))
+
+    as_model = session.governed_tool("rows", {})  # governed: nobody allowed it
+    print(as_model.error_kind["type"])

@@ -89,6 +89,26 @@ def call_blocking(
     return read(payload, out)
 
 
+def call_text(runtime: Runtime, target: int, method: str, json: str) -> str:
+    """Calls a method with JSON text that was not made here; for tests of the boundary."""
+    runtime.check_process()
+    mailboxes = runtime.thread_mailboxes()
+    mailbox = mailboxes.take(runtime)
+    try:
+        try:
+            answer = _native.call(target, mailbox.id, method, json, b"")
+        except UnicodeEncodeError as error:
+            raise InvalidArgument(f"not valid JSON: {error}") from error
+        if isinstance(answer, int):
+            answer = mailbox.wait(answer, None)
+    finally:
+        mailboxes.give(mailbox, clean=False)
+    status, payload, _ = answer
+    if status:
+        raise _wire.error(payload)
+    return payload
+
+
 async def call_awaited(
     runtime: Runtime,
     target: int,
@@ -98,16 +118,18 @@ async def call_awaited(
     *,
     data: bytes = b"",
     discard: Discard | None = None,
+    owner: int | None = None,
 ) -> Result:
-    """Calls a method for the running loop; cancelling the task cancels it."""
+    """Calls a method for the running loop; cancelling the task cancels it.
+
+    `owner` is the session whose tools the call may need, where that is not the target.
+    """
     runtime.check_process()
     mailbox = runtime.loop_mailbox(asyncio.get_running_loop())
     answer = _start(target, mailbox.id, method, arguments, data)
     inline = not isinstance(answer, int)
     if isinstance(answer, int):
-        name = arguments.get("name")
-        tool = name if isinstance(name, str) else None
-        answer = await mailbox.wait(answer, target, tool, discard)
+        answer = await mailbox.wait(answer, owner or target, arguments, discard)
     status, payload, out = answer
     error = _wire.error(payload, mailbox.host_errors) if status else None
     if not mailbox.waiting:

@@ -87,6 +87,7 @@ class _HostCall:
         self,
         mailbox: ThreadMailbox | LoopMailbox,
         identity: int,
+        owner: int,
         payload: str,
         signal: CancelSignal,
     ) -> None:
@@ -98,7 +99,8 @@ class _HostCall:
         self.identity = identity
         self.args = call["args"]
         self.tool = runtime.tools.get(call["hostRef"])
-        self.context = ToolContext(runtime, identity, call, signal)
+        self.owner = owner
+        self.context = ToolContext(runtime, identity, owner, call, signal)
 
     def gone(self) -> None:
         """Answers a call whose handler was removed meanwhile."""
@@ -109,10 +111,10 @@ class _HostCall:
 class BlockingHostCall(_HostCall):
     """A host tool that runs on the thread of the blocking call that needs it."""
 
-    def __init__(self, mailbox: ThreadMailbox, identity: int, payload: str) -> None:
+    def __init__(self, mailbox: ThreadMailbox, identity: int, owner: int, payload: str) -> None:
         from .tools import CancelSignal
 
-        super().__init__(mailbox, identity, payload, CancelSignal(mailbox.take))
+        super().__init__(mailbox, identity, owner, payload, CancelSignal(mailbox.take))
         self.mailbox = mailbox
 
     def run(self) -> None:
@@ -214,20 +216,20 @@ def _refuse_inside_a_loop(tool: str) -> None:
 class AsyncHostCall(_HostCall):
     """A host tool that runs for an event loop: as a task of it, or on its executor."""
 
-    def __init__(self, mailbox: LoopMailbox, identity: int, payload: str) -> None:
+    def __init__(self, mailbox: LoopMailbox, identity: int, owner: int, payload: str) -> None:
         from .tools import CancelSignal
 
-        super().__init__(mailbox, identity, payload, CancelSignal())
+        super().__init__(mailbox, identity, owner, payload, CancelSignal())
         self.mailbox = mailbox
         self._task: asyncio.Task[None] | None = None
         self._on_executor = False
 
-    def start(self, owner: int) -> None:
+    def start(self) -> None:
         """Starts the handler with the context variables of the call that led here."""
         if self.tool is None:
             self.gone()
             return
-        context = self.mailbox.context_of(owner, self.context.name)
+        context = self.mailbox.context_of(self.owner, self.context.name, self.args)
         # The mailbox keeps the task: a loop alone would only know it weakly.
         self.mailbox.running[self.identity] = self
         self._task = self.mailbox.loop.create_task(self._run(self.tool), context=context)

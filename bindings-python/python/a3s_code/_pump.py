@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from . import _native
@@ -90,7 +90,7 @@ class ThreadMailbox(_Mailbox):
                 if kind == COMPLETION and identity == op:
                     return (status, payload, data)
                 if kind == HOST_CALL:
-                    BlockingHostCall(self, identity, payload).run()
+                    BlockingHostCall(self, identity, owner, payload).run()
             self.take(SIGNAL_CHECK_MS)
 
     def take(self, timeout_ms: int) -> None:
@@ -158,12 +158,15 @@ class ThreadMailboxes:
 class _Waiting:
     """One awaited operation."""
 
-    __slots__ = ("context", "future", "owner", "tool")
+    __slots__ = ("arguments", "context", "future", "led_to", "owner")
 
-    def __init__(self, future: asyncio.Future[Answer], owner: int, tool: str | None) -> None:
+    def __init__(
+        self, future: asyncio.Future[Answer], owner: int, arguments: Mapping[str, Any]
+    ) -> None:
         self.future = future
         self.owner = owner
-        self.tool = tool
+        self.arguments = arguments
+        self.led_to = 0
         self.context = contextvars.copy_context()
 
 
@@ -205,10 +208,12 @@ class LoopMailbox(_Mailbox):
                 if not each.future.done():
                     each.future.set_exception(HandleClosed("the runtime of this call was closed"))
 
-    async def wait(self, op: int, owner: int, tool: str | None, discard: Discard | None) -> Answer:
+    async def wait(
+        self, op: int, owner: int, arguments: Mapping[str, Any], discard: Discard | None
+    ) -> Answer:
         """Waits for an operation; cancelling the task cancels it."""
         future: asyncio.Future[Answer] = self.loop.create_future()
-        self.waiting[op] = _Waiting(future, owner, tool)
+        self.waiting[op] = _Waiting(future, owner, arguments)
         try:
             return await future
         except asyncio.CancelledError:
@@ -263,16 +268,22 @@ class LoopMailbox(_Mailbox):
             elif (discard := self.orphans.pop(identity, None)) is not None:
                 discard((status, payload, data))
         elif kind == HOST_CALL:
-            AsyncHostCall(self, identity, payload).start(owner)
+            AsyncHostCall(self, identity, owner, payload).start()
         elif kind == HOST_CANCEL:
             running = self.running.get(identity)
             if running is not None:
                 running.cancel()
 
-    def context_of(self, owner: int, tool: str) -> contextvars.Context | None:
-        """The context variables of the call that led to a host call: the oldest that fits best."""
+    def context_of(self, owner: int, tool: str, args: Any) -> contextvars.Context | None:
+        """The context variables of the call that led to a host call: of those that fit best, the oldest unused."""
+
+        def fit(each: _Waiting) -> tuple[bool, bool, int]:
+            given = each.arguments
+            return (given.get("name") != tool, given.get("args") != args, each.led_to)
+
         candidates = [each for each in self.waiting.values() if each.owner == owner]
-        for each in candidates:
-            if each.tool == tool:
-                return each.context.copy()
-        return candidates[0].context.copy() if candidates else None
+        if not candidates:
+            return None
+        best = min(candidates, key=fit)
+        best.led_to += 1
+        return best.context.copy()

@@ -156,10 +156,16 @@ class ToolContext:
     """What a handler is given beside its arguments; valid until the handler ends."""
 
     def __init__(
-        self, runtime: Runtime, host_call: int, call: Mapping[str, Any], signal: CancelSignal
+        self,
+        runtime: Runtime,
+        host_call: int,
+        owner: int,
+        call: Mapping[str, Any],
+        signal: CancelSignal,
     ) -> None:
         self._runtime = runtime
         self._host_call = host_call
+        self._owner = owner
         self._owned: list[Callable[[], Any]] = []
         self.name: str = call["name"]
         """Name of the tool."""
@@ -190,7 +196,12 @@ class ToolContext:
         """Calls another tool, always governed; HandleClosed once this call has ended."""
         arguments = {"name": name, "args": args}
         return await call_awaited(
-            self._runtime, self._host_call, "hostCall.invokeTool", arguments, tool_result
+            self._runtime,
+            self._host_call,
+            "hostCall.invokeTool",
+            arguments,
+            tool_result,
+            owner=self._owner,
         )
 
     def own(self, resource: Resource) -> Resource:

@@ -1,33 +1,62 @@
-//! Opens a session on a repository, reads and searches it, and fetches the original of a cut result.
+//! The example of the README.
 
-use a3s_code_core::{Agent, AgentConfig, SessionOptions};
-use serde_json::json;
+use a3s_code_core::tools::async_trait;
+use a3s_code_core::{
+    Agent, AgentConfig, ReadFileOptions, SessionOptions, Tool, ToolCall, ToolError, ToolOutput,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+struct Rows;
+
+#[async_trait]
+impl Tool for Rows {
+    fn name(&self) -> &str {
+        "rows"
+    }
+    fn description(&self) -> &str {
+        "Says many lines."
+    }
+    fn parameters(&self) -> Value {
+        json!({ "type": "object" })
+    }
+    async fn run(&self, _: ToolCall) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::success(
+            (0..20_000)
+                .map(|n| format!("row {n}\n"))
+                .collect::<String>(),
+        ))
+    }
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = Agent::create(AgentConfig::default()).await?;
-    let session = agent.session(".", SessionOptions::new()).await?;
-
-    println!("tools: {}", session.tool_names().join(", "));
-    println!("markdown files: {:?}", session.glob("*.md").await?);
-    let hits = session.grep("PermissionPolicy").await?;
-    println!("hits: {}", hits.lines().count());
-
-    let result = session
-        .tool("read", json!({ "file_path": "README.md", "limit": 3 }))
+    let path = std::env::args().nth(1).unwrap_or(".".to_owned());
+    let session = agent
+        .session(path, SessionOptions::new().with_tool(Arc::new(Rows)))
         .await?;
-    println!("exit {}:\n{}", result.exit_code, result.output);
-    let metadata = result.metadata.unwrap_or_default();
+
+    let first = ReadFileOptions {
+        limit: Some(1),
+        ..Default::default()
+    };
+    let first = session
+        .read_file_with_options("README.md", first, Default::default())
+        .await?;
+    println!("{} {}", first.trim(), session.glob("**/*.rs").await?.len());
+
+    let result = session.tool("rows", json!({})).await?; // bounded, and accounted for
+    let evidence = &result.metadata.unwrap_or_default()["a3s_tool_result_evidence"];
+    let original = session.get_artifact(evidence["content_ref"].as_str().unwrap_or_default());
     println!(
-        "evidence: {}",
-        metadata["a3s_tool_result_evidence"]["loss_mode"]
+        "{} {}",
+        evidence["loss_mode"].as_str().unwrap_or_default(),
+        original.map_or(0, |a| a.content.len())
     );
 
-    // As a model would: nothing that changes anything runs unasked.
-    let refused = session
-        .governed_tool("ls", json!({ "path": ".git" }))
-        .await?;
-    println!("governed: exit {}", refused.exit_code);
+    let as_model = session.governed_tool("rows", json!({})).await?; // governed: nobody allowed it
+    println!("{}", as_model.error_kind.map_or("", |kind| kind.tag()));
     agent.close().await;
     Ok(())
 }

@@ -106,6 +106,47 @@ impl Language {
         Ok(command)
     }
 
+    /// The file of the README's example.
+    pub(crate) fn example(self) -> &'static str {
+        match self {
+            Self::Rust => "examples/rust/src/hello.rs",
+            Self::Node => "examples/node/hello.mjs",
+            Self::Python => "examples/python/hello.py",
+            Self::Go => "examples/go/main.go",
+        }
+    }
+
+    /// Starts the README's example on a folder.
+    pub(crate) fn hello(self, layout: &Layout, folder: &Path) -> Result<Command> {
+        let mut command = match self {
+            Self::Rust => {
+                process::check(cargo(layout, "build").args([
+                    "--quiet",
+                    "--package",
+                    "examples-rust",
+                ]))?;
+                Command::new(layout.built("hello"))
+            }
+            Self::Node => {
+                let mut command = Command::new("node");
+                command.arg(layout.path(self.example()));
+                command
+            }
+            Self::Python => {
+                let mut command = python(layout);
+                command.arg(layout.path(self.example()));
+                command
+            }
+            Self::Go => {
+                let program = layout.built("hello-go");
+                go::build(layout, "examples/go", ".", &program)?;
+                Command::new(program)
+            }
+        };
+        command.arg(folder).current_dir(layout.root());
+        Ok(command)
+    }
+
     fn set_up(self, layout: &Layout) -> Result<()> {
         match self {
             Self::Rust => Ok(()),

@@ -1,11 +1,13 @@
 //! Test suites of the languages: each runs one foreign test runner and reads what it reports.
 
 mod cargo;
+mod example;
 mod gotest;
 mod pytest;
 mod vitest;
 
 pub(crate) use cargo::run as cargo;
+pub(crate) use example::run as example;
 pub(crate) use gotest::run as gotest;
 pub(crate) use pytest::run as pytest;
 pub(crate) use vitest::run as vitest;

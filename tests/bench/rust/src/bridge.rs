@@ -20,7 +20,12 @@ pub(crate) fn measure(plan: &Plan, effort: Effort) -> Result<()> {
     let runtime = bridge::runtime_open(br#"{"debug":true}"#).map_err(refused)?;
     let mailbox = bridge::mailbox_open(runtime, None).map_err(refused)?;
     let agent = open(runtime, mailbox, "agent.create", &json!({}))?;
-    let session = open(agent, mailbox, "agent.session", &json!({ "workspace": plan.corpus }))?;
+    let session = open(
+        agent,
+        mailbox,
+        "agent.session",
+        &json!({ "workspace": plan.corpus }),
+    )?;
     let client = Client { mailbox, session };
 
     let noop = br#"{"name":"debug_noop","args":{}}"#;
@@ -28,7 +33,13 @@ pub(crate) fn measure(plan: &Plan, effort: Effort) -> Result<()> {
     Row::at_most("P2a", "no-op tool, through the bridge alone", "ms", value).print()?;
     let read = br#"{"name":"read","args":{"file_path":"waits.txt"}}"#;
     let value = median(effort, || time(|| client.tool(read, true)))?;
-    Row::at_most("P2b", "call that waits, through the bridge alone", "ms", value).print()?;
+    Row::at_most(
+        "P2b",
+        "call that waits, through the bridge alone",
+        "ms",
+        value,
+    )
+    .print()?;
 
     let closing = bridge::runtime_close(runtime, mailbox, b"").map_err(refused)?;
     completion(mailbox, closing)?;
@@ -41,28 +52,44 @@ pub(crate) fn measure(plan: &Plan, effort: Effort) -> Result<()> {
 impl Client {
     /// Calls a tool. Fails when the answer came in another way than `waits` says: the row would measure another thing.
     fn tool(&self, json: &[u8], waits: bool) -> Result<Message> {
-        let outcome = bridge::call(self.session, self.mailbox, "session.tool", json, &[]).map_err(refused)?;
+        let outcome =
+            bridge::call(self.session, self.mailbox, "session.tool", json, &[]).map_err(refused)?;
         let message = match (outcome, waits) {
             (CallOutcome::Pending(id), true) => completion(self.mailbox, id)?,
             (CallOutcome::Done(message), false) => message,
-            (CallOutcome::Pending(_), false) => return Err("a no-op was not answered at once".into()),
-            (CallOutcome::Done(_), true) => return Err("a read that must wait was answered at once".into()),
+            (CallOutcome::Pending(_), false) => {
+                return Err("a no-op was not answered at once".into());
+            }
+            (CallOutcome::Done(_), true) => {
+                return Err("a read that must wait was answered at once".into());
+            }
         };
         if message.status == 0 {
             return Ok(message);
         }
-        Err(String::from_utf8_lossy(&message.payload).into_owned().into())
+        Err(String::from_utf8_lossy(&message.payload)
+            .into_owned()
+            .into())
     }
 }
 
 fn open(target: u64, mailbox: u64, method: &str, arguments: &Value) -> Result<u64> {
-    let outcome = bridge::call(target, mailbox, method, arguments.to_string().as_bytes(), &[]).map_err(refused)?;
+    let outcome = bridge::call(
+        target,
+        mailbox,
+        method,
+        arguments.to_string().as_bytes(),
+        &[],
+    )
+    .map_err(refused)?;
     let message = match outcome {
         CallOutcome::Done(message) => message,
         CallOutcome::Pending(id) => completion(mailbox, id)?,
     };
     let answer: Value = serde_json::from_slice(&message.payload)?;
-    answer["handle"].as_u64().ok_or_else(|| format!("{method}: {answer}").into())
+    answer["handle"]
+        .as_u64()
+        .ok_or_else(|| format!("{method}: {answer}").into())
 }
 
 fn completion(mailbox: u64, id: u64) -> Result<Message> {

@@ -24,7 +24,12 @@ pub(crate) fn open(tokio: &Runtime, plan: &Plan) -> Result<(Agent, AgentSession)
 }
 
 /// Calls a tool; a failed result is a failure here, so that no refusal is taken for speed.
-pub(crate) fn call(tokio: &Runtime, session: &AgentSession, name: &str, args: Value) -> Result<ToolResult> {
+pub(crate) fn call(
+    tokio: &Runtime,
+    session: &AgentSession,
+    name: &str,
+    args: Value,
+) -> Result<ToolResult> {
     let result = tokio.block_on(session.tool(name, args))?;
     if result.exit_code == 0 {
         return Ok(result);
@@ -41,19 +46,29 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
         || time(|| tokio.block_on(bare(&sample))),
         || time(|| call(tokio, &session, "noop", json!({}))),
     )?;
-    Row::at_most("P1", "no-op tool, direct call, rust", "ms", value).floor(floor).target(0.015).print()?;
+    Row::at_most("P1", "no-op tool, direct call, rust", "ms", value)
+        .floor(floor)
+        .target(0.015)
+        .print()?;
 
     let args = json!({ "file_path": "waits.txt" });
-    let value = median(effort, || time(|| call(tokio, &session, "read", args.clone())))?;
+    let value = median(effort, || {
+        time(|| call(tokio, &session, "read", args.clone()))
+    })?;
     let ping_pong = ping_pong(effort)?;
-    Row::at_most("P2b", "call that waits, rust", "ms", value).floor(ping_pong).print()?;
+    Row::at_most("P2b", "call that waits, rust", "ms", value)
+        .floor(ping_pong)
+        .print()?;
     tokio.block_on(agent.close());
     Ok(())
 }
 
 /// What is left of a no-op when nothing of ours stands around it: a call through a table, the digest of its text,
 /// and facts of the same size.
-fn bare(sample: &ToolResult) -> Pin<Box<dyn Future<Output = std::result::Result<(String, Value, [u8; 32]), Infallible>> + '_>> {
+fn bare(
+    sample: &ToolResult,
+) -> Pin<Box<dyn Future<Output = std::result::Result<(String, Value, [u8; 32]), Infallible>> + '_>>
+{
     Box::pin(async move {
         let text = "ok".to_owned();
         let digest = Sha256::digest(text.as_bytes()).into();
@@ -96,6 +111,8 @@ fn ping_pong(effort: Effort) -> Result<f64> {
     });
     turn.store(STOP, Ordering::Release);
     other.thread().unpark();
-    other.join().map_err(|_| "the other thread of the ping-pong died")?;
+    other
+        .join()
+        .map_err(|_| "the other thread of the ping-pong died")?;
     value
 }

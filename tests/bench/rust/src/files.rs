@@ -22,14 +22,22 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
         || time(|| fs::read(&path)),
         || time(|| call(tokio, &session, "read", args.clone())),
     )?;
-    Row::at_most("P3", "read, 100 lines", "ms", value).floor(floor).target(0.03).print()?;
+    Row::at_most("P3", "read, 100 lines", "ms", value)
+        .floor(floor)
+        .target(0.03)
+        .print()?;
 
     let bytes = fs::read(root.join("big.txt"))?;
     let lines = memchr::memchr_iter(b'\n', &bytes).count();
     let args = json!({ "file_path": "big.txt", "offset": lines - 200, "limit": 100 });
     let count = || time(|| Ok::<_, Infallible>(memchr::memchr_iter(b'\n', &bytes).count()));
-    let (floor, value) = medians(effort, count, || time(|| call(tokio, &session, "read", args.clone())))?;
-    Row::at_most("P4", "read, 10 MB file near its end, again", "ms", value).floor(floor).target(0.5).print()?;
+    let (floor, value) = medians(effort, count, || {
+        time(|| call(tokio, &session, "read", args.clone()))
+    })?;
+    Row::at_most("P4", "read, 10 MB file near its end, again", "ms", value)
+        .floor(floor)
+        .target(0.5)
+        .print()?;
     // A session that has not seen the file has no index of its lines.
     let (floor, value) = medians(effort, count, || {
         let fresh = tokio.block_on(agent.session(plan.corpus.clone(), SessionOptions::new()))?;
@@ -37,7 +45,10 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
         tokio.block_on(fresh.close());
         elapsed
     })?;
-    Row::at_most("P4", "read, 10 MB file near its end, first", "ms", value).floor(floor).target(0.5).print()?;
+    Row::at_most("P4", "read, 10 MB file near its end, first", "ms", value)
+        .floor(floor)
+        .target(0.5)
+        .print()?;
 
     let names: Vec<String> = (0..32).map(|at| format!("many/{at:02}.txt")).collect();
     let paths: Vec<_> = names.iter().map(|name| root.join(name)).collect();
@@ -45,10 +56,20 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
     let args = json!({ "files": members });
     let (floor, value) = medians(
         effort,
-        || time(|| paths.iter().map(fs::read).collect::<std::io::Result<Vec<_>>>()),
+        || {
+            time(|| {
+                paths
+                    .iter()
+                    .map(fs::read)
+                    .collect::<std::io::Result<Vec<_>>>()
+            })
+        },
         || time(|| call(tokio, &session, "read", args.clone())),
     )?;
-    Row::at_most("P5", "read.files, 32 files", "ms", value).floor(floor).target(0.4).print()?;
+    Row::at_most("P5", "read.files, 32 files", "ms", value)
+        .floor(floor)
+        .target(0.4)
+        .print()?;
 
     let args = json!({ "path": "fifty" });
     let path = root.join("fifty");
@@ -57,7 +78,10 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
         || time(|| list(&path)),
         || time(|| call(tokio, &session, "ls", args.clone())),
     )?;
-    Row::at_most("P6", "ls, 50 entries", "ms", value).floor(floor).target(0.15).print()?;
+    Row::at_most("P6", "ls, 50 entries", "ms", value)
+        .floor(floor)
+        .target(0.15)
+        .print()?;
     tokio.block_on(agent.close());
     Ok(())
 }

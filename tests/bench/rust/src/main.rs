@@ -3,7 +3,10 @@
 //! With a second word it is its own child: memory and first calls are measured in a process that has done
 //! nothing else.
 #![forbid(unsafe_code)]
-#![allow(clippy::disallowed_methods, reason = "floors touch files with nothing of ours around them")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "floors touch files with nothing of ours around them"
+)]
 
 mod bridge;
 mod calls;
@@ -30,7 +33,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let plan = words.first().ok_or("the plan is missing: start this by `cargo xtask bench`")?;
+    let plan = words
+        .first()
+        .ok_or("the plan is missing: start this by `cargo xtask bench`")?;
     let plan: Plan = serde_json::from_str(plan)?;
     match words.get(1).map(String::as_str) {
         Some("memory") => return sessions::memory(&plan, words.get(2).map_or("", String::as_str)),
@@ -39,7 +44,10 @@ fn run() -> Result<()> {
         None => {}
     }
     let effort = Effort::new(plan.quick);
-    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
     calls::measure(&tokio, &plan, effort)?;
     bridge::measure(&plan, effort)?;
     files::measure(&tokio, &plan, effort)?;

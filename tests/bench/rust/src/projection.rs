@@ -19,13 +19,37 @@ pub(crate) fn measure(effort: Effort) -> Result<()> {
         tail_bytes: 32 * 1024,
         ..ToolResultTransformPolicyV1::conservative()
     };
-    one(effort, "projection of 10 MiB, head and tail", &lines(), head_and_tail, 1.15)?;
+    one(
+        effort,
+        "projection of 10 MiB, head and tail",
+        &lines(),
+        head_and_tail,
+        1.15,
+    )?;
     let efficient = ToolResultTransformPolicyV1::context_efficient();
-    one(effort, "projection of 10 MiB, head and tail, lines folded", &lines(), efficient.clone(), 1.15)?;
-    one(effort, "projection of a 10 MiB JSON array, sampled", &array(), efficient, 1.5)
+    one(
+        effort,
+        "projection of 10 MiB, head and tail, lines folded",
+        &lines(),
+        efficient.clone(),
+        1.15,
+    )?;
+    one(
+        effort,
+        "projection of a 10 MiB JSON array, sampled",
+        &array(),
+        efficient,
+        1.5,
+    )
 }
 
-fn one(effort: Effort, case: &str, text: &str, policy: ToolResultTransformPolicyV1, ratio: f64) -> Result<()> {
+fn one(
+    effort: Effort,
+    case: &str,
+    text: &str,
+    policy: ToolResultTransformPolicyV1,
+    ratio: f64,
+) -> Result<()> {
     let policy = PinnedPolicy::new(policy)?;
     let (floor, value) = medians(
         effort,
@@ -34,14 +58,18 @@ fn one(effort: Effort, case: &str, text: &str, policy: ToolResultTransformPolicy
             let store = ArtifactStore::new(ArtifactStoreLimits::default());
             let mut metadata = Map::new();
             let text = text.to_owned();
-            let elapsed = time(|| Ok::<_, Infallible>(account("noop", text, &policy, &store, &mut metadata)));
+            let elapsed =
+                time(|| Ok::<_, Infallible>(account("noop", text, &policy, &store, &mut metadata)));
             if store.is_empty() {
                 return Err("nothing was lost, so nothing was projected".into());
             }
             elapsed
         },
     )?;
-    Row::at_most("P20", case, "ms", value).floor(floor).target(floor * ratio).print()?;
+    Row::at_most("P20", case, "ms", value)
+        .floor(floor)
+        .target(floor * ratio)
+        .print()?;
     Ok(())
 }
 
@@ -49,7 +77,11 @@ fn lines() -> String {
     let mut text = String::with_capacity(SIZE + 128);
     let mut at = 0_u32;
     while text.len() < SIZE {
-        let _ = writeln!(text, "{at:08} compiling module {} of the package, no warnings", at % 977);
+        let _ = writeln!(
+            text,
+            "{at:08} compiling module {} of the package, no warnings",
+            at % 977
+        );
         at += 1;
     }
     text
@@ -61,7 +93,11 @@ fn array() -> String {
     let mut at = 0_u32;
     while text.len() < SIZE {
         let comma = if at == 0 { "" } else { "," };
-        let _ = write!(text, "{comma}{{\"id\":{at},\"path\":\"src/part_{}.rs\",\"lines\":[1,2,3],\"ok\":true}}", at % 977);
+        let _ = write!(
+            text,
+            "{comma}{{\"id\":{at},\"path\":\"src/part_{}.rs\",\"lines\":[1,2,3],\"ok\":true}}",
+            at % 977
+        );
         at += 1;
     }
     text.push(']');

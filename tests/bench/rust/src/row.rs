@@ -27,17 +27,32 @@ pub(crate) struct Row<'a> {
 impl<'a> Row<'a> {
     /// A row that is met while its value does not exceed its target; one without a target is always met.
     pub(crate) fn at_most(id: &'a str, case: &'a str, unit: &'a str, value: f64) -> Self {
-        Self { id, case, value, unit, floor: None, target: None, met: true }
+        Self {
+            id,
+            case,
+            value,
+            unit,
+            floor: None,
+            target: None,
+            met: true,
+        }
     }
 
     /// The same beside a floor.
     pub(crate) fn floor(self, floor: f64) -> Self {
-        Self { floor: Some(floor), ..self }
+        Self {
+            floor: Some(floor),
+            ..self
+        }
     }
 
     /// The same with a target.
     pub(crate) fn target(self, target: f64) -> Self {
-        Self { target: Some(target), met: self.value <= target, ..self }
+        Self {
+            target: Some(target),
+            met: self.value <= target,
+            ..self
+        }
     }
 
     /// Writes it to standard output.

@@ -29,7 +29,9 @@ impl Effort {
 }
 
 /// Times `work`; what it gives is dropped after the clock has stopped.
-pub(crate) fn time<T, E: Into<Failure>>(work: impl FnOnce() -> std::result::Result<T, E>) -> Result<Duration> {
+pub(crate) fn time<T, E: Into<Failure>>(
+    work: impl FnOnce() -> std::result::Result<T, E>,
+) -> Result<Duration> {
     let start = Instant::now();
     let outcome = work();
     let elapsed = start.elapsed();
@@ -89,5 +91,7 @@ fn block(sample: &mut impl FnMut() -> Result<Duration>, into: &mut Vec<Duration>
 
 fn middle(mut samples: Vec<Duration>) -> f64 {
     samples.sort_unstable();
-    samples.get(samples.len() / 2).map_or(f64::NAN, |sample| sample.as_secs_f64() * 1e3)
+    samples
+        .get(samples.len() / 2)
+        .map_or(f64::NAN, |sample| sample.as_secs_f64() * 1e3)
 }

@@ -15,7 +15,10 @@ const HELD: usize = 200;
 /// Measures and prints.
 pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()> {
     let agent = tokio.block_on(Agent::create(AgentConfig::default()))?;
-    let path = Path::new(&plan.corpus).join("empty").to_string_lossy().into_owned();
+    let path = Path::new(&plan.corpus)
+        .join("empty")
+        .to_string_lossy()
+        .into_owned();
     let (floor, value) = medians(
         effort,
         || time(|| File::open(&path)),
@@ -29,7 +32,10 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
             })
         },
     )?;
-    Row::at_most("P21", "session open and close, rust", "ms", value).floor(floor).target(0.2).print()?;
+    Row::at_most("P21", "session open and close, rust", "ms", value)
+        .floor(floor)
+        .target(0.2)
+        .print()?;
     tokio.block_on(agent.close());
 
     let mut firsts = Vec::new();
@@ -38,7 +44,9 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
         firsts.push(text.trim().parse::<f64>()?);
     }
     firsts.sort_by(f64::total_cmp);
-    Row::at_most("P28", "first session, rust", "ms", firsts[firsts.len() / 2]).target(5.0).print()?;
+    Row::at_most("P28", "first session, rust", "ms", firsts[firsts.len() / 2])
+        .target(5.0)
+        .print()?;
     for tree in ["empty", "mid"] {
         print!("{}", child(plan, &["memory", tree])?);
     }
@@ -47,7 +55,10 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
 
 /// Runs a part in a process that has done nothing else and gives back what it printed.
 fn child(plan: &Plan, words: &[&str]) -> Result<String> {
-    let output = Command::new(std::env::current_exe()?).arg(serde_json::to_string(plan)?).args(words).output()?;
+    let output = Command::new(std::env::current_exe()?)
+        .arg(serde_json::to_string(plan)?)
+        .args(words)
+        .output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
@@ -55,7 +66,10 @@ fn child(plan: &Plan, words: &[&str]) -> Result<String> {
 }
 
 fn runtime() -> Result<Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?)
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?)
 }
 
 /// Prints how long it took from nothing to an open session, in milliseconds.
@@ -71,10 +85,23 @@ pub(crate) fn first(plan: &Plan) -> Result<()> {
 
 /// Holds many sessions that were all used once, then closes them; prints the rows of one tree.
 pub(crate) fn memory(plan: &Plan, tree: &str) -> Result<()> {
-    let path = Path::new(&plan.corpus).join(tree).to_string_lossy().into_owned();
+    let path = Path::new(&plan.corpus)
+        .join(tree)
+        .to_string_lossy()
+        .into_owned();
     let (most, held, left, threads) = match tree {
-        "empty" => (20.0, "200 sessions held, empty tree", "left after closing them, empty tree", "threads with 200 sessions, empty tree"),
-        "mid" => (60.0, "200 sessions held, 1,000 files", "left after closing them, 1,000 files", "threads with 200 sessions, 1,000 files"),
+        "empty" => (
+            20.0,
+            "200 sessions held, empty tree",
+            "left after closing them, empty tree",
+            "threads with 200 sessions, empty tree",
+        ),
+        "mid" => (
+            60.0,
+            "200 sessions held, 1,000 files",
+            "left after closing them, 1,000 files",
+            "threads with 200 sessions, 1,000 files",
+        ),
         other => return Err(format!("no such tree: {other}").into()),
     };
     let tokio = runtime()?;
@@ -86,15 +113,22 @@ pub(crate) fn memory(plan: &Plan, tree: &str) -> Result<()> {
         sessions.push(used(&tokio, &agent, &path)?);
     }
     let many = status()?;
-    Row::at_most("P22", held, "MB", many.megabytes - start.megabytes).target(most).print()?;
+    Row::at_most("P22", held, "MB", many.megabytes - start.megabytes)
+        .target(most)
+        .print()?;
     #[expect(clippy::cast_precision_loss, reason = "a handful")]
     let (one, many) = (one.threads as f64, many.threads as f64);
-    Row::at_most("P22", threads, "threads", many).floor(one).target(one).print()?;
+    Row::at_most("P22", threads, "threads", many)
+        .floor(one)
+        .target(one)
+        .print()?;
     for session in sessions.drain(..) {
         tokio.block_on(session.close());
     }
     drop(sessions);
-    Row::at_most("P23", left, "MB", status()?.megabytes - start.megabytes).target(5.0).print()?;
+    Row::at_most("P23", left, "MB", status()?.megabytes - start.megabytes)
+        .target(5.0)
+        .print()?;
     Ok(())
 }
 
@@ -103,7 +137,10 @@ fn used(tokio: &Runtime, agent: &Agent, path: &str) -> Result<AgentSession> {
     let session = tokio.block_on(agent.session(path, SessionOptions::new()))?;
     let calls = [
         ("ls", json!({})),
-        ("search", json!({ "mode": "grep", "query": "fn part_7_", "output_mode": "summary" })),
+        (
+            "search",
+            json!({ "mode": "grep", "query": "fn part_7_", "output_mode": "summary" }),
+        ),
     ];
     for (name, args) in calls {
         let result = tokio.block_on(session.tool(name, args))?;
@@ -123,10 +160,20 @@ struct Status {
 fn status() -> Result<Status> {
     let text = fs::read_to_string("/proc/self/status")?;
     let field = |name: &str| -> Result<usize> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).ok_or("a field of /proc/self/status is missing")?;
-        Ok(line.trim_start_matches(':').trim().trim_end_matches(" kB").parse()?)
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .ok_or("a field of /proc/self/status is missing")?;
+        Ok(line
+            .trim_start_matches(':')
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()?)
     };
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
     let megabytes = field("VmRSS")? as f64 * 1024.0 / 1e6;
-    Ok(Status { megabytes, threads: field("Threads")? })
+    Ok(Status {
+        megabytes,
+        threads: field("Threads")?,
+    })
 }

@@ -1,0 +1,131 @@
+"""Errors by their code, faults inside the library, and what may cross the boundary."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from conftest import REPOSITORY, Open, host_tool
+
+from a3s_code import A3SError, Agent, InvalidArgument, Panic, Timeout, errors
+from a3s_code.testing import DebugRuntime
+
+VECTORS = json.loads((REPOSITORY / "tests/conformance/json/vectors.json").read_text())
+
+
+@pytest.mark.parametrize("code", sorted(errors.BY_CODE))
+def test_each_code_raises_its_class(runtime: DebugRuntime, code: str) -> None:
+    with pytest.raises(A3SError) as caught:
+        runtime.fail(code)
+    assert type(caught.value) is errors.BY_CODE[code]
+    assert caught.value.code == code
+    assert caught.value.retryable is type(caught.value).retryable
+    assert str(caught.value) == caught.value.message != ""
+
+
+async def test_an_awaited_call_raises_the_same_class(runtime: DebugRuntime) -> None:
+    with pytest.raises(errors.QueueFull):
+        await runtime.fail_async("QUEUE_FULL")
+
+
+def test_timeout_is_what_python_calls_a_timeout() -> None:
+    assert issubclass(Timeout, TimeoutError)
+    assert not any(issubclass(kind, LookupError) for kind in errors.BY_CODE.values())
+
+
+def test_errors_survive_pickling(runtime: DebugRuntime) -> None:
+    with pytest.raises(A3SError) as caught:
+        runtime.fail("SESSION_BUSY")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value)
+    assert (again.code, again.message, again.retryable) == (
+        caught.value.code,
+        caught.value.message,
+        caught.value.retryable,
+    )
+
+
+@pytest.mark.parametrize("place", ["entry", "task"])
+def test_a_fault_inside_is_an_error_and_a_hundred_calls_work_after_it(
+    agent: Agent, runtime: DebugRuntime, open_session: Open, place: Any
+) -> None:
+    with pytest.raises(Panic):
+        runtime.panic(place)
+    session = open_session()
+    with pytest.raises(Panic):
+        session.tool("debug_panic", {})
+    for _ in range(100):
+        assert session.tool("debug_noop", {}).output == "ok"
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"].replace(" ", "-"))
+def test_golden_vectors(runtime: DebugRuntime, vector: dict[str, Any]) -> None:
+    if not vector["accepted"]:
+        with pytest.raises(InvalidArgument):
+            runtime.echo_text(vector["json"])
+        return
+    text = runtime.echo_text(vector["json"])
+    # The text tells -0.0 from 0 and true from 1, which `==` of Python does not.
+    assert json.dumps(json.loads(text)) in (
+        json.dumps(json.loads(vector["json"])),
+        json.dumps(json.loads(vector["json"].replace("-0", "-0.0", 1))),
+    )
+
+
+def test_there_are_vectors_of_both_kinds() -> None:
+    assert {vector["accepted"] for vector in VECTORS} == {True, False}
+
+
+def test_values_and_bytes_come_back_as_they_went(runtime: DebugRuntime) -> None:
+    value = {"text": "grüße 👋 \0", "list": [1, -1.5, None, True, []], "deep": {"a b": {}}}
+    value["big"] = 2**53 - 1
+    back = runtime.echo(value, bytes(range(256)))
+    assert back.value == value
+    assert back.data == bytes(range(256))
+    assert runtime.echo((1, 2)).value == [1, 2]
+
+
+def test_what_json_does_not_have_is_refused_before_anything_runs(open_session: Open) -> None:
+    ran = []
+    session = open_session(tools=[host_tool("mine", lambda args, ctx: ran.append(1) or "ok")])
+    cycle: dict[str, Any] = {}
+    cycle["self"] = cycle
+    deep: Any = 1
+    for _ in range(200):
+        deep = [deep]
+    deeper: Any = 1
+    for _ in range(200_000):
+        deeper = [deeper]
+    wrong: list[Any] = [
+        {"n": float("nan")},
+        {"n": float("-inf")},
+        {"n": 2**64},
+        {"n": 10**400},
+        {"s": "cut \ud83d"},
+        {"\ud800": 1},
+        {"f": object()},
+        {"b": b"bytes"},
+        {"s": {1, 2}},
+        cycle,
+        {"deep": deep},
+        {"deep": deeper},
+    ]
+    for args in wrong:
+        with pytest.raises(InvalidArgument):
+            session.tool("mine", args)
+    with pytest.raises(InvalidArgument):
+        session.tool("mine", [1])  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument):
+        session.tool("cut \ud83d", {})
+    with pytest.raises(InvalidArgument):
+        session.glob(3)  # type: ignore[arg-type]
+    assert ran == []
+    assert session.tool("mine", {}).output == "ok"
+
+
+def test_a_message_that_is_too_large_is_refused(runtime: DebugRuntime) -> None:
+    with pytest.raises(InvalidArgument):
+        runtime.echo("x" * (64 * 1024 * 1024 + 1))
+    assert runtime.echo("x" * 1_000_000).value == "x" * 1_000_000
