@@ -74,6 +74,17 @@ def host_tool(name: str, handler: Callable[..., Any], **more: Any) -> Tool:
     )
 
 
+class Counting:
+    """A handler that counts how often it ran."""
+
+    def __init__(self) -> None:
+        self.ran = 0
+
+    def __call__(self, args: Any, ctx: Any) -> str:
+        self.ran += 1
+        return "ok"
+
+
 def evidence(result: ToolResult) -> dict[str, Any]:
     assert result.metadata is not None
     record: dict[str, Any] = result.metadata["a3s_tool_result_evidence"]

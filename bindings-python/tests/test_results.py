@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -182,8 +183,8 @@ def test_several_files_come_in_the_order_asked_with_a_missing_one_in_its_place(
         {"src/lib.rs": numbered(400) + "LIB_END\n", "src/config.rs": numbered(200), "s.txt": "tiny\n"}
     )
     documented = [
-        {"file_path": "src/lib.rs"},
-        {"file_path": "src/config.rs", "offset": 40, "limit": 80},
+        {"path": "src/lib.rs"},
+        {"path": "src/config.rs", "offset": 40, "limit": 80},
     ]
     both = session.tool("read", {"files": documented, "max_output_bytes": 65_536})
     assert both.exit_code == 0
@@ -191,7 +192,7 @@ def test_several_files_come_in_the_order_asked_with_a_missing_one_in_its_place(
     assert "line 120" not in both.output.split("LIB_END")[1]
     mixed = session.tool(
         "read",
-        {"files": [{"file_path": name} for name in ("src/lib.rs", "missing.txt", "s.txt")]},
+        {"files": [{"path": name} for name in ("src/lib.rs", "missing.txt", "s.txt")]},
     )
     places = [mixed.output.find(text) for text in ("LIB_END", "missing.txt", "tiny")]
     assert -1 not in places and places == sorted(places)
@@ -200,7 +201,7 @@ def test_several_files_come_in_the_order_asked_with_a_missing_one_in_its_place(
 # claims: READ-05, READ-06
 def test_the_continuation_gives_every_line_exactly_once(open_session: Open) -> None:
     session = open_session({"a.txt": "".join(f"A{at:05}\n" for at in range(900)), "b.txt": "B\n"})
-    files: list[dict[str, Any]] = [{"file_path": "a.txt"}, {"file_path": "b.txt"}]
+    files: list[dict[str, Any]] = [{"path": "a.txt"}, {"path": "b.txt"}]
     seen = ""
     rounds = 0
     while True:
@@ -216,7 +217,7 @@ def test_the_continuation_gives_every_line_exactly_once(open_session: Open) -> N
     assert rounds > 1
     for at in range(900):
         assert seen.count(f"A{at:05}") == 1
-    small = session.tool("read", {"files": [{"file_path": "b.txt"}]})
+    small = session.tool("read", {"files": [{"path": "b.txt"}]})
     assert small.metadata is not None and small.metadata["batch"].get("truncated") is not True
 
 
@@ -230,7 +231,7 @@ def test_the_offset_of_a_cut_read_gives_the_rest_without_gap_or_overlap(open_ses
         result = session.tool("read", {"file_path": "long.txt", "offset": offset})
         assert result.metadata is not None
         seen += result.output
-        offset = (result.metadata.get("read") or result.metadata).get("next_offset")
+        offset = result.metadata["range"].get("next_offset")
         rounds += 1
         assert rounds < 100
     assert rounds > 1
@@ -246,8 +247,8 @@ def test_a_long_folder_is_listed_to_its_end_by_cursor(open_session: Open) -> Non
     for _ in range(50):
         result = session.tool("ls", args)
         assert result.metadata is not None
-        seen += [word for word in result.output.split() if word.startswith("f")]
-        cursor = (result.metadata.get("page") or result.metadata).get("next_cursor")
+        seen += re.findall(r"f\d{4}\.txt", result.output)
+        cursor = result.metadata["page"].get("next_cursor")
         if cursor is None:
             break
         args = {"path": "d", "cursor": cursor}

@@ -74,7 +74,7 @@ def test_properties_and_immediate_methods(agent: Agent, tmp_path: Path) -> None:
 
 def test_capabilities_are_a_contract_of_the_product(agent: Agent) -> None:
     capabilities = agent.sdk_capabilities()
-    assert capabilities and all(each.name for each in capabilities)
+    assert capabilities and all(each.id and each.description for each in capabilities)
 
 
 def test_a_closed_session_and_agent_say_so(tmp_path: Path, open_session: Open) -> None:

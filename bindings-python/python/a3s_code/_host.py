@@ -150,11 +150,7 @@ class BlockingHostCall(_HostCall):
             _answer(self.errors, self.identity, value)
 
     def _end(self) -> None:
-        for open_end in self.context._end():
-            try:
-                self._await(open_end)
-            except Exception:
-                logger.exception("a resource of the tool %r was not closed", self.context.name)
+        self.context._end(self._await)
 
     def _on_a_loop(self, tool: Tool) -> Any:
         _refuse_inside_a_loop(self.context.name)

@@ -2,6 +2,23 @@
 
 from typing import TypeAlias
 
+__all__ = [
+    "NativeError",
+    "abi_version",
+    "build_info",
+    "call",
+    "cancel",
+    "debug_counts",
+    "host_progress",
+    "host_reply",
+    "mailbox_close",
+    "mailbox_next",
+    "mailbox_open",
+    "release",
+    "runtime_close",
+    "runtime_open",
+]
+
 _Answer: TypeAlias = tuple[int, str, bytes]
 _Message: TypeAlias = tuple[int, int, int, int, str, bytes]
 

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from . import _calls, _native, _wire
 from ._generated.errors import ForkDetected, HandleClosed
@@ -124,7 +124,7 @@ class Runtime:
             while thread.free:
                 thread.free.pop().close()
 
-    def __enter__(self) -> Runtime:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -225,18 +225,15 @@ class ToolContext:
             return resource
         raise TypeError(f"a {type(resource).__name__} cannot be closed")
 
-    def _end(self) -> list[Awaitable[Any]]:
-        """Closes what is owned; gives back what has to be awaited for that."""
-        open_ends: list[Awaitable[Any]] = []
+    def _end(self, finish: Callable[[Awaitable[Any]], Any]) -> None:
+        """Closes what is owned; `finish` runs what has to be awaited for that."""
         while self._owned:
             try:
                 result = self._owned.pop()()
+                if inspect.isawaitable(result):
+                    finish(result)
             except Exception:
                 logger.exception("a resource of the tool %r could not be closed", self.name)
-                continue
-            if inspect.isawaitable(result):
-                open_ends.append(result)
-        return open_ends
 
     async def _end_async(self) -> None:
         """Closes what is owned, awaiting where that is needed."""

@@ -61,12 +61,16 @@ pub(crate) fn run(layout: &Layout, languages: &[Language], quick: bool) -> Resul
 }
 
 fn run_suites(layout: &Layout, language: Language, tally: &mut Tally) -> Result<()> {
-    match language {
-        Language::Rust => settle(layout, "rust", "cargo", suites::cargo(layout), tally),
-        Language::Node => settle(layout, "node", "vitest", suites::vitest(layout), tally),
-        Language::Python => settle(layout, "python", "pytest", suites::pytest(layout), tally),
-        Language::Go => settle(layout, "go", "go", suites::gotest(layout), tally),
-    }
+    let name = language.name();
+    let (suite, report) = match language {
+        Language::Rust => ("cargo", suites::cargo(layout)),
+        Language::Node => ("vitest", suites::vitest(layout)),
+        Language::Python => ("pytest", suites::pytest(layout)),
+        Language::Go => ("go", suites::gotest(layout)),
+    };
+    settle(layout, name, suite, report, tally)?;
+    let example = suites::example(layout, language);
+    settle(layout, name, "example", example, tally)
 }
 
 /// Stores what a suite gave, prints its failures and one line about it.

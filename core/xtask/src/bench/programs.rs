@@ -9,6 +9,9 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The packages of the libraries that the other languages load.
+const LIBRARIES: [&str; 3] = ["a3s-code-node", "a3s-code-python", "a3s-code-capi"];
+
 /// What a program is told: its one argument, as JSON.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -70,9 +73,17 @@ impl Plan {
 pub(crate) fn build(layout: &Layout, language: Language) -> Result<()> {
     let mut command = match language {
         Language::Rust => {
-            let mut command = languages::cargo(layout, "build");
-            command.args(["--quiet", "--package", "bench-rust"]);
-            command
+            // Beside the libraries, so that features are resolved as they are there and nothing is built twice; alone
+            // when one of them does not build.
+            let package = ["--quiet", "--package", "bench-rust"];
+            let mut together = languages::cargo(layout, "build");
+            together.args(package).args(LIBRARIES.iter().flat_map(|library| ["--package", library]));
+            if process::check(&mut together).is_ok() {
+                return Ok(());
+            }
+            let mut alone = languages::cargo(layout, "build");
+            alone.args(package);
+            alone
         }
         Language::Go => {
             let mut command = languages::go(layout, "bindings-go", "build")?;

@@ -15,8 +15,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("a3s-code-python", &["a3s-code-contract", "a3s-code-bridge"]),
     ("aster_core", &["a3s-code-core"]),
     ("xtask", &["a3s-code-contract"]),
+    (
+        "bench-rust",
+        &["a3s-code-contract", "a3s-code-core", "a3s-code-bridge"],
+    ),
     ("conformance-rust", &["a3s-code-contract", "a3s-code-core"]),
     ("examples-rust", &["a3s-code-core"]),
+    ("snippets-rust", &["a3s-code-core", "aster_core"]),
 ];
 
 /// Fails with every dependency that points the wrong way.

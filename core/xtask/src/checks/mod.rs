@@ -28,7 +28,8 @@ fn generated(_: &Layout) -> Result<()> {
 }
 
 fn formatted(layout: &Layout) -> Result<()> {
-    process::check(languages::cargo(layout, "fmt").args(["--all", "--check"])).map(|_| ())
+    process::check(languages::cargo(layout, "fmt").args(["--all", "--check", "--", "-l"]))
+        .map(|_| ())
 }
 
 fn linted(layout: &Layout) -> Result<()> {

@@ -116,15 +116,20 @@ impl Scanner {
         Ok(found)
     }
 
+    /// Ids of a list; a remark in parentheses may stand behind each.
     fn ids(&self, list: &str) -> Result<Vec<String>, String> {
         list.trim_end_matches('.')
             .split(',')
-            .map(|id| {
-                let id = id.trim();
+            .map(|part| {
+                let part = part.trim();
+                let id = match part.split_once(" (") {
+                    Some((id, remark)) if remark.ends_with(')') => id,
+                    _ => part,
+                };
                 if self.id.is_match(id) {
                     Ok(id.to_owned())
                 } else {
-                    Err(format!("not a claim id: {id:?}"))
+                    Err(format!("not a claim id: {part:?}"))
                 }
             })
             .collect()
@@ -302,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_rust_comment_belongs_to_the_next_or_the_containing_test() {
-        let text = "mod tests {\n    // CLAIMS EVID-01, EVID-02,\n    // RES-01\n    #[tokio::test(\n        flavor = \"x\",\n    )]\n    async fn above() {\n        work();\n    }\n\n    #[test]\n    fn within() {\n        let x = 1;\n        // CLAIMS RES-03\n        work();\n    }\n\n    fn res_02_evid_04_by_name() {}\n    // CLAIMS RES-04\n    const X: u8 = 0;\n}\n";
+        let text = "mod tests {\n    // CLAIMS EVID-01, EVID-02,\n    // RES-01\n    #[tokio::test(\n        flavor = \"x\",\n    )]\n    async fn above() {\n        work();\n    }\n\n    #[test]\n    fn within() {\n        let x = 1;\n        // CLAIMS RES-03 (snippet rust)\n        work();\n    }\n\n    fn res_02_evid_04_by_name() {}\n    // CLAIMS RES-04\n    const X: u8 = 0;\n}\n";
         assert_eq!(
             scan(Language::Rust, text),
             [
