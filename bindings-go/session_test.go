@@ -169,7 +169,7 @@ func TestTheBoundOfAPolicyIsChecked(t *testing.T) {
 	}
 }
 
-// claims: READ-01, READ-05 (snippet json)
+// claims: READ-01, READ-05
 func TestTheDocumentedListOfFilesIsRead(t *testing.T) {
 	session := openSession(t, nil, map[string]string{
 		"src/lib.rs":    "pub mod config;\n",
@@ -316,7 +316,7 @@ func TestSearchFindsLinesAndPaths(t *testing.T) {
 	}
 }
 
-// claims: DIRECT-02, DIRECT-03, DIRECT-05, DIRECT-07
+// claims: DIRECT-02, DIRECT-03, DIRECT-05
 func TestHelpersReturnWhatTheyPromise(t *testing.T) {
 	session := openSession(t, nil, map[string]string{
 		"README.md": "# Title\r\nsecond line", "src/b.rs": "struct Other;\n",

@@ -60,7 +60,7 @@ func check(err error) {
 
 // The documented session options compile and give the head and the tail of a large result.
 //
-// claims: PROJ-15 (snippet go)
+// claims: PROJ-15
 func TestTheDocumentedOptionsCompileAndApply(t *testing.T) {
 	snippet := between(t, seed(t, "seed-tools.txt"), "session, err := agent.Session(ctx, \"/repo\"", "\n})\n")
 	root := folder(t, map[string]string{"a.txt": "one\n"})

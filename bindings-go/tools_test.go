@@ -239,6 +239,12 @@ func TestAHandlerMayEnterTheLibraryAgain(t *testing.T) {
 	}
 }
 
+// handlersOf counts the handlers that a session's client keeps.
+func handlersOf(session *Session) (count int) {
+	session.state.client.handlers.byRef.Range(func(any, any) bool { count++; return true })
+	return count
+}
+
 func TestToolsComeAndGo(t *testing.T) {
 	session := openSession(t, nil, nil)
 	ctx := t.Context()
@@ -258,6 +264,13 @@ func TestToolsComeAndGo(t *testing.T) {
 			t.Errorf("%q: %v", refused.Name, err)
 		}
 	}
+	other := &SessionOptions{Tools: []Tool{emitting("fine", ""), emitting("not a name", "")}}
+	if _, err := session.agent.Session(ctx, t.TempDir(), other); !errors.Is(err, ErrInvalidArgument) && !errors.Is(err, ErrSessionConfiguration) {
+		t.Error(err)
+	}
+	if kept := handlersOf(session); kept != 1 {
+		t.Errorf("%d handlers are kept for one tool", kept)
+	}
 	if removed, err := session.UnregisterTool(ctx, "fresh"); err != nil || !removed {
 		t.Error(removed, err)
 	}
@@ -266,6 +279,10 @@ func TestToolsComeAndGo(t *testing.T) {
 	}
 	if result := tool(t, session, "fresh", nil); result.ErrorType() != "invalid_argument" {
 		t.Error(result.Output)
+	}
+	closeNow(t, session)
+	if kept := handlersOf(session); kept != 0 {
+		t.Errorf("%d handlers are kept for a closed session", kept)
 	}
 }
 

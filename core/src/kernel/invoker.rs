@@ -5,17 +5,17 @@
 //! application when the application called the orchestrator directly. Neither reaches the tools themselves:
 //!
 //! ```compile_fail
-//! // The route of a custom tool gives it no registry and no executor. claims: ORIG-30
+//! // claims: ORIG-30
 //! fn raw(runtime: &a3s_code_core::tools::InvocationRuntime) {
 //!     let _ = runtime.kernel;
 //! }
 //! ```
 //! ```compile_fail
-//! // Nor can it be made from nothing. claims: ORIG-29, ORIG-30
+//! // claims: ORIG-30
 //! let runtime = a3s_code_core::tools::InvocationRuntime {};
 //! ```
 //! ```compile_fail
-//! // Nor can a custom tool ask for the built-in route. claims: ORIG-26, ORIG-30
+//! // claims: ORIG-26, ORIG-30
 //! fn trusted(call: &a3s_code_core::tools::ToolCall) {
 //!     let _ = call.builtin_invoker();
 //! }

@@ -4,11 +4,11 @@
 //! neither made nor kept by an extension.
 //!
 //! ```compile_fail
-//! // Code outside the crate cannot construct an origin. claims: ORIG-26
-//! let origin = a3s_code_core::kernel::Origin::trusted_host_direct_nested();
+//! // claims: ORIG-26
+//! let origin = a3s_code_core::kernel::Origin::TRUSTED_HOST_DIRECT_NESTED;
 //! ```
 //! ```compile_fail
-//! // Nor name the variants behind it. claims: ORIG-26
+//! // claims: ORIG-26
 //! use a3s_code_core::kernel::OriginKind;
 //! ```
 
@@ -38,7 +38,8 @@ impl Origin {
     pub(crate) const TRUSTED_HOST_DIRECT_NESTED: Self = Self(OriginKind::TrustedHostDirectNested);
 
     /// All five.
-    pub const ALL: [Self; 5] = [
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 5] = [
         Self::AGENT,
         Self::GOVERNED_NESTED,
         Self::RUNTIME_INTERNAL,

@@ -10,8 +10,10 @@ mod files;
 mod ignores;
 mod lines;
 mod pattern;
+pub(crate) mod rank;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tokens;
 mod tree;
 mod walk;
 

@@ -196,7 +196,9 @@ pub(crate) fn builtin(
         tools.push(std::sync::Arc::new(ls::LsTool));
     }
     if workspace.can(Can::Search) {
-        tools.push(std::sync::Arc::new(search::SearchTool));
+        tools.push(std::sync::Arc::new(search::SearchTool {
+            ranks: workspace.can(Can::Read),
+        }));
     }
     tools
 }

@@ -2,6 +2,7 @@
 //!
 //! One tool for the model, one mode a call. Which modes there are is in the schema; the modes never mix.
 
+mod ranked;
 use super::page::{Page, fingerprint};
 use super::{
     PathUse, Tool, ToolCall, ToolCapabilities, ToolError, ToolErrorKind, ToolOutput, ToolValue,
@@ -34,6 +35,7 @@ const NAMED_IN_TEXT: usize = 3;
 enum Mode {
     Grep,
     Glob,
+    Bm25,
 }
 
 /// Shape of a `grep` result.
@@ -71,20 +73,20 @@ enum Sort {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SearchArgs {
-    /// `grep`: lines by regular expression; `glob`: paths by pattern.
+    /// `grep`: lines by regular expression; `glob`: paths by pattern; `bm25`: places ranked by plain text.
     mode: Mode,
-    /// The regular expression or the glob pattern.
+    /// The regular expression, the glob pattern or the plain text.
     #[schemars(length(min = 1, max = 4096))]
     query: String,
     /// Folder or file to stay in; the root when left out.
     #[serde(default)]
     #[schemars(length(min = 1))]
     path: Option<String>,
-    /// grep: only files whose path matches this glob, such as `*.rs`.
+    /// grep, bm25: only files whose path matches this glob, such as `*.rs`.
     #[serde(default)]
     #[schemars(length(min = 1, max = 4096))]
     include: Option<String>,
-    /// grep: lines of context around each match; 0 when left out.
+    /// Lines of context around each match; grep: 0 when left out, bm25: 2 when left out and at most 8.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100))]
     context: Option<usize>,
@@ -107,7 +109,10 @@ struct SearchArgs {
 }
 
 /// The `search` tool.
-pub(crate) struct SearchTool;
+pub(crate) struct SearchTool {
+    /// Whether files can be read, which ranking needs.
+    pub(crate) ranks: bool,
+}
 
 #[async_trait]
 impl Tool for SearchTool {
@@ -116,16 +121,29 @@ impl Tool for SearchTool {
     }
 
     fn description(&self) -> &str {
-        "Searches the workspace. Mode `grep` finds lines by regular expression, mode `glob` finds paths by pattern. \
+        "Searches the workspace. Mode `grep` finds lines by regular expression, mode `glob` finds paths by pattern, \
+         mode `bm25` ranks places by a plain-text query. \
          Ignored files and `.git` are left out, hidden files are not. Choose the smallest `output_mode` that answers \
          the question."
     }
 
     fn parameters(&self) -> Value {
-        schema::of::<SearchArgs>()
+        let mut schema = schema::of::<SearchArgs>();
+        if !self.ranks {
+            let mode = &mut schema["properties"]["mode"];
+            for words in ["enum", "oneOf"] {
+                if let Some(Value::Array(words)) = mode.get_mut(words) {
+                    words.retain(|word| word != "bm25" && word["const"] != "bm25");
+                }
+            }
+        }
+        schema
     }
 
     fn capabilities(&self, args: &Value) -> ToolCapabilities {
+        if args["mode"] == "bm25" {
+            return ToolCapabilities::parallel_safe_read(2);
+        }
         let paged = args["mode"] == "glob"
             || matches!(
                 args["output_mode"].as_str(),
@@ -169,6 +187,7 @@ impl Tool for SearchTool {
                 (Mode::Glob, true) => search.every_path(),
                 (Mode::Grep, false) => search.grep(),
                 (Mode::Grep, true) => search.every_hit(),
+                (Mode::Bm25, _) => search.ranked(),
             }
         })
         .await

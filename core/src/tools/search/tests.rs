@@ -118,7 +118,7 @@ async fn wrong_arguments_are_refused_and_name_what_is_wrong() {
     let schema = definition.parameters;
     assert_eq!(
         schema["properties"]["mode"]["enum"],
-        json!(["grep", "glob"])
+        json!(["grep", "glob", "bm25"])
     );
     assert_eq!(
         (&schema["type"], &schema["additionalProperties"]),
@@ -357,7 +357,7 @@ async fn helpers_get_every_path_and_every_hit_exactly() {
 #[tokio::test]
 async fn what_a_search_promises_depends_on_its_arguments() {
     use crate::tools::{OutputKind, Tool, ToolCapabilities, search::SearchTool};
-    let promised = |args: Value| SearchTool.capabilities(&args);
+    let promised = |args: Value| (SearchTool { ranks: true }).capabilities(&args);
     let paged = ToolCapabilities {
         read_only: true,
         idempotent: true,

@@ -77,7 +77,9 @@ pub(crate) fn build(layout: &Layout, language: Language) -> Result<()> {
             // when one of them does not build.
             let package = ["--quiet", "--package", "bench-rust"];
             let mut together = languages::cargo(layout, "build");
-            together.args(package).args(LIBRARIES.iter().flat_map(|library| ["--package", library]));
+            together
+                .args(package)
+                .args(LIBRARIES.iter().flat_map(|library| ["--package", library]));
             if process::check(&mut together).is_ok() {
                 return Ok(());
             }

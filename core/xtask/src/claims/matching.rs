@@ -38,6 +38,10 @@ pub(super) fn passed<'a>(
 
 /// `core/src/lib.rs::evidence::tests::name` for a test in `core/src/evidence/...`.
 fn rust(file: &str, name: &str, id: &str) -> bool {
+    if let Some(line) = name.strip_prefix("doc line ") {
+        return id.starts_with(&format!("doc::{file} - "))
+            && id.contains(&format!("(line {line})"));
+    }
     let Some((source, path)) = id.split_once(".rs::") else {
         return false;
     };
@@ -118,6 +122,14 @@ fn go(file: &str, name: &str, id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_example_in_the_documentation_is_found_by_its_line() {
+        let id = "doc::core/src/kernel/origin.rs - kernel::origin (line 6) - compile fail";
+        assert!(rust("core/src/kernel/origin.rs", "doc line 6", id));
+        assert!(!rust("core/src/kernel/origin.rs", "doc line 16", id));
+        assert!(!rust("core/src/kernel/other.rs", "doc line 6", id));
+    }
 
     #[test]
     fn ids_are_matched_by_place_and_name() {

@@ -45,6 +45,34 @@ pub(super) struct Scanner {
     prefixes: BTreeSet<String>,
 }
 
+/// The text of a line of documentation, without its mark.
+fn documentation(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let text = line
+        .strip_prefix("//!")
+        .or_else(|| line.strip_prefix("///"))?;
+    Some(text.strip_prefix(' ').unwrap_or(text))
+}
+
+/// The line, from 1, that opens the example in the documentation which holds this line.
+fn example(lines: &[&str], at: usize) -> Option<usize> {
+    documentation(lines[at])?;
+    let mut opening = None;
+    let start = (0..at)
+        .rev()
+        .take_while(|number| documentation(lines[*number]).is_some())
+        .last()?;
+    for (number, line) in lines.iter().enumerate().take(at).skip(start) {
+        if documentation(line).is_some_and(|text| text.starts_with("```")) {
+            opening = match opening {
+                None => Some(number + 1),
+                Some(_) => None,
+            };
+        }
+    }
+    opening
+}
+
 impl Scanner {
     /// `prefixes` are those of claim ids, `EVID`.
     pub(super) fn new(prefixes: BTreeSet<String>) -> Result<Self, String> {
@@ -88,7 +116,14 @@ impl Scanner {
         while number < lines.len() {
             let first = number;
             number += 1;
-            let Some(captures) = self.comment.captures(lines[first]) else {
+            let in_example = (language == Language::Rust)
+                .then(|| example(&lines, first))
+                .flatten();
+            let line = match in_example {
+                Some(_) => documentation(lines[first]).unwrap_or_default(),
+                None => lines[first],
+            };
+            let Some(captures) = self.comment.captures(line) else {
                 continue;
             };
             let mut list = captures[1].trim().to_owned();
@@ -104,6 +139,15 @@ impl Scanner {
             let claims = self
                 .ids(&list)
                 .map_err(|error| format!("{}: {error}", first + 1))?;
+            if let Some(opening) = in_example {
+                found.push(Mention {
+                    claims,
+                    line: first + 1,
+                    test: Some(format!("doc line {opening}")),
+                    group: false,
+                });
+                continue;
+            }
             let owner =
                 following(&definitions, &lines, number).or_else(|| containing(&definitions, first));
             found.push(Mention {

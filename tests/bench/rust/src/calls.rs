@@ -1,6 +1,7 @@
 //! What a call costs in Rust: one that is answered at once (P1), and one that waits for another thread (P2b).
 
 use crate::noop::Noop;
+use crate::ping_pong;
 use crate::row::{Plan, Row};
 use crate::sample::{Effort, Result, median, medians, time};
 use a3s_code_core::{Agent, AgentConfig, AgentSession, SessionOptions, ToolResult};
@@ -10,9 +11,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-use std::time::Instant;
 use tokio::runtime::Runtime;
 
 /// Opens a session on the corpus that has the tool of [`Noop`].
@@ -55,7 +53,7 @@ pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()
     let value = median(effort, || {
         time(|| call(tokio, &session, "read", args.clone()))
     })?;
-    let ping_pong = ping_pong(effort)?;
+    let ping_pong = ping_pong::round_trip(effort)?;
     Row::at_most("P2b", "call that waits, rust", "ms", value)
         .floor(ping_pong)
         .print()?;
@@ -74,45 +72,4 @@ fn bare(
         let digest = Sha256::digest(text.as_bytes()).into();
         Ok((text, json!(sample.metadata), digest))
     })
-}
-
-/// Round trip between two threads that wake each other, in milliseconds: the kernel's own price of waiting twice.
-fn ping_pong(effort: Effort) -> Result<f64> {
-    const STOP: usize = usize::MAX;
-    let turn = Arc::new(AtomicUsize::new(0));
-    let here = thread::current();
-    let other = {
-        let turn = Arc::clone(&turn);
-        thread::spawn(move || {
-            let mut answered = 0;
-            loop {
-                match turn.load(Ordering::Acquire) {
-                    STOP => return,
-                    asked if asked == answered + 1 => {
-                        answered += 2;
-                        turn.store(answered, Ordering::Release);
-                        here.unpark();
-                    }
-                    _ => thread::park(),
-                }
-            }
-        })
-    };
-    let mut asked = 0;
-    let value = median(effort, || {
-        let start = Instant::now();
-        turn.store(asked + 1, Ordering::Release);
-        other.thread().unpark();
-        while turn.load(Ordering::Acquire) != asked + 2 {
-            thread::park();
-        }
-        asked += 2;
-        Ok(start.elapsed())
-    });
-    turn.store(STOP, Ordering::Release);
-    other.thread().unpark();
-    other
-        .join()
-        .map_err(|_| "the other thread of the ping-pong died")?;
-    value
 }

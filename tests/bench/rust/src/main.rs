@@ -12,6 +12,7 @@ mod bridge;
 mod calls;
 mod files;
 mod noop;
+mod ping_pong;
 mod projection;
 mod row;
 mod sample;
