@@ -96,7 +96,35 @@ fn no_such() -> ErrorPayload {
 }
 
 fn failed(error: CodeError) -> ErrorPayload {
+    // Options are named as the wire spells them, whoever found the fault.
+    if let CodeError::SessionConfiguration { field, message } = &error {
+        return wrong_option(&wire_name(field), message);
+    }
     error.payload()
+}
+
+fn wrong_option(field: &str, message: &str) -> ErrorPayload {
+    ErrorPayload::new(
+        ErrorCode::SessionConfiguration,
+        format!("option `{field}`: {message}"),
+    )
+    .with_details(json!({ "field": field }))
+}
+
+fn wire_name(field: &str) -> String {
+    let mut name = String::with_capacity(field.len());
+    let mut upper = false;
+    for letter in field.chars() {
+        match letter {
+            '_' => upper = true,
+            _ if upper => {
+                name.extend(letter.to_uppercase());
+                upper = false;
+            }
+            _ => name.push(letter),
+        }
+    }
+    name
 }
 
 /// Methods that never wait.
@@ -326,11 +354,7 @@ fn wire_options(value: Option<Value>) -> Result<contract::SessionOptions, ErrorP
             Some(rest) => rest.split('`').next().unwrap_or_default().to_owned(),
             None => field,
         };
-        ErrorPayload::new(
-            ErrorCode::SessionConfiguration,
-            format!("option `{field}`: {message}"),
-        )
-        .with_details(json!({ "field": field }))
+        wrong_option(&field, &message)
     })
 }
 

@@ -234,12 +234,12 @@ fn an_option_that_is_wrong_is_named() {
         ),
         (
             json!({ "queueLimits": { "maxActive": 0 } }),
-            "queue_limits.max_active",
+            "queueLimits.maxActive",
         ),
         (json!({ "toolTimeoutMs": -1 }), "toolTimeoutMs"),
         (
             json!({ "permissionPolicy": { "deny": ["bash("] } }),
-            "permission_policy",
+            "permissionPolicy",
         ),
     ] {
         let request = bytes(&json!({ "workspace": "/m", "options": options }));
