@@ -5,9 +5,8 @@ use super::Shared;
 use crate::error::{CodeError, Result};
 use crate::event::EventBus;
 use crate::evidence::ArtifactStore;
-use crate::kernel::{Kernel, KernelParts, Surface};
+use crate::kernel::{Kernel, KernelParts};
 use crate::session::{AgentSession, Inner, SessionOptions, resolve};
-use crate::tools;
 use crate::workspace::{LocalWorkspace, MemoryWorkspace, Workspace};
 use a3s_code_contract::{MemoryFile, PresentationMode, WorkspaceBackend};
 use base64::Engine;
@@ -55,10 +54,7 @@ impl SessionBuilder {
             Some(workspace) => Arc::clone(workspace),
             None => open_workspace(self.workspace, options.wire.workspace_backend.clone()).await?,
         };
-        let mut surface = Surface::default();
-        for tool in tools::builtin(&*workspace) {
-            surface = surface.with_builtin(tool)?;
-        }
+        let mut surface = self.agent.builtin_surface(&*workspace)?;
         for tool in &options.tools {
             surface = surface.with_custom(Arc::clone(tool)).map_err(|error| {
                 CodeError::option("tools", format!("`{}`: {error}", tool.name()))

@@ -5,9 +5,12 @@ mod builder;
 pub use builder::SessionBuilder;
 
 use crate::error::{CodeError, Result};
+use crate::kernel::Surface;
 use crate::session::{AgentSession, Inner, SessionOptions};
+use crate::workspace::Workspace;
 pub use a3s_code_contract::AgentConfig;
-use std::collections::BTreeMap;
+use a3s_code_contract::WorkspaceCapability;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) scope: CancellationToken,
     closed: AtomicBool,
     sessions: Mutex<BTreeMap<String, Option<Weak<Inner>>>>,
+    surfaces: Mutex<Vec<(BTreeSet<WorkspaceCapability>, bool, Surface)>>,
 }
 
 impl Agent {
@@ -36,6 +40,7 @@ impl Agent {
                 scope: CancellationToken::new(),
                 closed: AtomicBool::new(false),
                 sessions: Mutex::default(),
+                surfaces: Mutex::default(),
             }),
         })
     }
@@ -96,6 +101,28 @@ impl Shared {
             return Err(CodeError::AgentClosed);
         }
         Ok(())
+    }
+
+    /// The built-in tools that a workspace can serve: described and compiled once for all sessions of the agent
+    /// whose workspaces can do the same.
+    pub(crate) fn builtin_surface(&self, workspace: &dyn Workspace) -> Result<Surface> {
+        let mut surfaces = self.surfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = surfaces.iter().find(|(capabilities, local, _)| {
+            capabilities == workspace.capabilities() && *local == workspace.is_local()
+        });
+        if let Some((_, _, surface)) = known {
+            return Ok(surface.clone());
+        }
+        let mut surface = Surface::default();
+        for tool in crate::tools::builtin(workspace) {
+            surface = surface.with_builtin(tool)?;
+        }
+        surfaces.push((
+            workspace.capabilities().clone(),
+            workspace.is_local(),
+            surface.clone(),
+        ));
+        Ok(surface)
     }
 
     /// Takes an id for a session in the making.

@@ -187,3 +187,67 @@ fn status() -> Result<Status> {
         threads: field("Threads")?,
     })
 }
+
+unsafe extern "C" {
+    fn malloc_trim(pad: usize) -> i32;
+}
+pub(crate) fn rounds(plan: &Plan, tree: &str) -> Result<()> {
+    let path = Path::new(&plan.corpus)
+        .join(tree)
+        .to_string_lossy()
+        .into_owned();
+    let tokio = runtime()?;
+    let agent = tokio.block_on(Agent::create(AgentConfig::default()))?;
+    let start = status()?;
+    println!("start {}", start.megabytes);
+    {
+        let s = tokio.block_on(agent.session(path.clone(), SessionOptions::new()))?;
+        println!("one opened {}", status()?.megabytes);
+        exercise(&tokio, &s)?;
+        tokio.block_on(s.close());
+    }
+    println!("one closed {}", status()?.megabytes);
+    for n in [50, 200, 200, 200] {
+        let mut v = Vec::new();
+        for _ in 0..n {
+            v.push(tokio.block_on(agent.session(path.clone(), SessionOptions::new()))?);
+        }
+        let opened = status()?.megabytes;
+        for s in &v {
+            exercise(&tokio, s)?;
+        }
+        let used = status()?.megabytes;
+        for s in v.drain(..) {
+            tokio.block_on(s.close());
+        }
+        drop(v);
+        let names = agent.list_sessions();
+        assert!(names.is_empty());
+        let closed = status()?.megabytes;
+        unsafe {
+            malloc_trim(0);
+        }
+        println!(
+            "{n}: opened {opened:.2} used {used:.2} closed {closed:.2} trimmed {:.2}",
+            status()?.megabytes
+        );
+    }
+    Ok(())
+}
+
+pub(crate) fn churn(plan: &Plan) -> Result<()> {
+    let path = Path::new(&plan.corpus)
+        .join("empty")
+        .to_string_lossy()
+        .into_owned();
+    let tokio = runtime()?;
+    let agent = tokio.block_on(Agent::create(AgentConfig::default()))?;
+    for _ in 0..8000 {
+        tokio.block_on(async {
+            let s = agent.session(path.clone(), SessionOptions::new()).await?;
+            s.close().await;
+            Ok::<_, a3s_code_core::CodeError>(())
+        })?;
+    }
+    Ok(())
+}
