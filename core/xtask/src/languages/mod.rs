@@ -28,6 +28,11 @@ pub(crate) enum Language {
     Go,
 }
 
+/// Builds everything of the workspace once.
+fn build_workspace(layout: &Layout) -> Result<()> {
+    process::check(cargo(layout, "build").args(["--quiet", "--workspace"])).map(|_| ())
+}
+
 impl Language {
     /// All of them, in the order of the reports.
     pub(crate) const ALL: [Language; 4] = [Self::Rust, Self::Node, Self::Python, Self::Go];
@@ -83,7 +88,8 @@ impl Language {
     pub(crate) fn demo(self, layout: &Layout, folder: &Path) -> Result<Command> {
         let mut command = match self {
             Self::Rust => {
-                process::check(cargo(layout, "build").args(["--package", "examples-rust"]))?;
+                // Built with the workspace: alone, its features would be resolved anew and everything built twice.
+                build_workspace(layout)?;
                 Command::new(layout.built("demo"))
             }
             Self::Node => {
@@ -120,11 +126,7 @@ impl Language {
     pub(crate) fn hello(self, layout: &Layout, folder: &Path) -> Result<Command> {
         let mut command = match self {
             Self::Rust => {
-                process::check(cargo(layout, "build").args([
-                    "--quiet",
-                    "--package",
-                    "examples-rust",
-                ]))?;
+                build_workspace(layout)?;
                 Command::new(layout.built("hello"))
             }
             Self::Node => {
