@@ -2,6 +2,7 @@
 //!
 //! With a second word it is its own child: memory and first calls are measured in a process that has done
 //! nothing else.
+#![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
     reason = "floors touch files with nothing of ours around them"
@@ -38,19 +39,6 @@ fn run() -> Result<()> {
         .ok_or("the plan is missing: start this by `cargo xtask bench`")?;
     let plan: Plan = serde_json::from_str(plan)?;
     match words.get(1).map(String::as_str) {
-        Some("churn") => return sessions::churn(&plan),
-        Some("json") => return projection::measure(Effort::new(false)),
-        Some("rounds") => return sessions::rounds(&plan, words.get(2).map_or("", String::as_str)),
-        Some("pp") => {
-            for _ in 0..5 {
-                println!(
-                    "pinned {} free {}",
-                    ping_pong::round_trip2(Effort::new(true), true)?,
-                    ping_pong::round_trip2(Effort::new(true), false)?
-                );
-            }
-            return Ok(());
-        }
         Some("memory") => return sessions::memory(&plan, words.get(2).map_or("", String::as_str)),
         Some("first-session") => return sessions::first(&plan),
         Some(other) => return Err(format!("no such part: {other}").into()),

@@ -15,10 +15,6 @@ const STOP: usize = usize::MAX;
 
 /// Median round trip in milliseconds.
 pub(crate) fn round_trip(effort: Effort) -> Result<f64> {
-    round_trip2(effort, true)
-}
-pub(crate) fn round_trip2(effort: Effort, pinned: bool) -> Result<f64> {
-    PIN.store(pinned, Ordering::Relaxed);
     let allowed = sched_getaffinity(None)?;
     let mut processors = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor));
     let here = processors.next().ok_or("no processor is allowed")?;
@@ -50,12 +46,11 @@ fn ask(effort: Effort, here: usize, there: usize) -> Result<f64> {
         let start = Instant::now();
         turn.store(asked + 1, Ordering::Release);
         other.thread().unpark();
-        loop {
-            match turn.load(Ordering::Acquire) {
-                STOP => return Err("the other thread of the ping-pong ended".into()),
-                answered if answered == asked + 2 => break,
-                _ => thread::park(),
+        while turn.load(Ordering::Acquire) != asked + 2 {
+            if other.is_finished() {
+                return Err("the other thread of the ping-pong ended".into());
             }
+            thread::park();
         }
         asked += 2;
         Ok(start.elapsed())
@@ -84,12 +79,7 @@ fn answer(turn: &AtomicUsize, asker: &Thread) {
 }
 
 fn pin(processor: usize) -> Result<()> {
-    if !PIN.load(Ordering::Relaxed) {
-        return Ok(());
-    }
     let mut set = CpuSet::new();
     set.set(processor);
     Ok(sched_setaffinity(None, &set)?)
 }
-
-static PIN: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(true);
