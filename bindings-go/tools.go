@@ -286,12 +286,13 @@ func (c *client) runHandler(ctx context.Context, cancel context.CancelCauseFunc,
 		c.mu.Unlock()
 	}()
 	output, err := tool.Handler(ctx, call)
-	returned = true
+	// What it returned is the handler's own code too: an Error or MarshalJSON may panic.
 	if err != nil {
 		replyError(call.hostCall, err.Error())
-		return
+	} else {
+		reply(call.hostCall, output)
 	}
-	reply(call.hostCall, output)
+	returned = true
 }
 
 func panicText(value any) string {

@@ -304,7 +304,7 @@ fn open(mut request: Request) -> Result<Work, ErrorPayload> {
         std::mem::take(&mut options.tools),
         &request.runtime,
         request.mailbox.as_ref(),
-    );
+    )?;
     let runtime = Arc::clone(&request.runtime);
     let cancellation = request.cancellation.clone();
     Ok(Box::pin(async move {
@@ -360,7 +360,7 @@ fn wire_options(value: Option<Value>) -> Result<contract::SessionOptions, ErrorP
 
 fn register(request: &Request, spec: HostToolSpec) -> Answer {
     let session = request.session()?;
-    let tools = compile_tools(vec![spec], &request.runtime, request.mailbox.as_ref());
+    let tools = compile_tools(vec![spec], &request.runtime, request.mailbox.as_ref())?;
     for tool in tools {
         tool.belongs_to(request.handle);
         session

@@ -10,7 +10,8 @@ use crate::message::{Message, MessageKind, ReplyStatus};
 use crate::runtime::Runtime;
 use crate::state::{Object, state};
 use a3s_code_contract::{
-    HostCallInput, HostReply, HostToolSpec, MAX_MESSAGE_BYTES, ToolCapabilities, ToolErrorKind,
+    ErrorCode, ErrorPayload, HostCallInput, HostReply, HostToolSpec, MAX_MESSAGE_BYTES,
+    ToolCapabilities, ToolErrorKind,
 };
 use a3s_code_core::tools::{OutputSink, Tool};
 use a3s_code_core::{InvocationRuntime, ToolCall, ToolError, ToolOutput};
@@ -21,6 +22,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
+/// Longest time limit: a day.
+const MAX_TIMEOUT_MS: u32 = 86_400_000;
+/// Longest message of what a handler threw that is kept.
+const MAX_HOST_ERROR_BYTES: usize = 4096;
+/// Most bytes of metadata that a handler may return.
+const MAX_METADATA_BYTES: usize = 1024 * 1024;
 /// Time limit of a call when nothing is said: ten minutes.
 const DEFAULT_TIMEOUT_MS: u32 = 600_000;
 
@@ -37,8 +44,22 @@ pub(crate) fn compile_tools(
     specs: Vec<HostToolSpec>,
     runtime: &Arc<Runtime>,
     mailbox: Option<&Arc<Mailbox>>,
-) -> Vec<Arc<HostTool>> {
-    specs
+) -> Result<Vec<Arc<HostTool>>, ErrorPayload> {
+    for spec in &specs {
+        if let Some(limit) = spec.timeout_ms
+            && !(1..=MAX_TIMEOUT_MS).contains(&limit)
+        {
+            return Err(ErrorPayload::new(
+                ErrorCode::InvalidArgument,
+                format!(
+                    "tool `{}`: `timeoutMs` {limit} is not within 1 to {MAX_TIMEOUT_MS}",
+                    spec.name
+                ),
+            )
+            .with_details(serde_json::json!({ "argument": "timeoutMs" })));
+        }
+    }
+    Ok(specs
         .into_iter()
         .map(|spec| {
             Arc::new(HostTool {
@@ -48,7 +69,7 @@ pub(crate) fn compile_tools(
                 registered_by: mailbox.map(Arc::downgrade),
             })
         })
-        .collect()
+        .collect())
 }
 
 impl HostTool {
@@ -291,6 +312,12 @@ fn read_reply(json: &[u8], data: &[u8]) -> Result<ToolOutput, String> {
         // Kept under the name that says what it was.
         Some(other) => Map::from_iter([("previous_metadata".to_owned(), other)]),
     };
+    let size = serde_json::to_vec(&metadata).map_or(0, |json| json.len());
+    if size > MAX_METADATA_BYTES {
+        return Err(format!(
+            "its metadata has {size} bytes; the most is {MAX_METADATA_BYTES}"
+        ));
+    }
     let error_kind = match reply.error_kind {
         None | Some(Value::Null) => None,
         Some(kind) => Some(
@@ -309,5 +336,11 @@ fn read_reply(json: &[u8], data: &[u8]) -> Result<ToolOutput, String> {
 
 /// What the handler threw: a failed result that says so.
 fn host_failure(message: String) -> ToolOutput {
-    ToolOutput::failure(message.clone()).with("host_error", message)
+    let mut end = message.len().min(MAX_HOST_ERROR_BYTES);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    let kept = message[..end].to_owned();
+    // The text is whole: it is shortened and accounted for like any other.
+    ToolOutput::failure(message).with("host_error", kept)
 }

@@ -12,6 +12,7 @@ mod origin;
 mod pipeline;
 mod schema;
 mod surface;
+mod views;
 
 #[cfg(test)]
 mod tests;
@@ -101,12 +102,14 @@ pub(crate) struct Kernel {
     active: ActiveCalls,
     resources: ResourceScope,
     closed: AtomicBool,
+    /// Given back when the session closes, with the handle it holds.
+    workspace: Mutex<Option<Arc<dyn Workspace>>>,
 }
 
 /// What never changes in the life of a session.
 struct Fixed {
     session_id: Arc<str>,
-    workspace: Arc<dyn Workspace>,
+    root: String,
     policy: PinnedPolicy,
     artifacts: ArtifactStore,
     permissions: Arc<dyn PermissionChecker>,
@@ -121,6 +124,12 @@ struct Fixed {
     scope: CancellationToken,
 }
 
+impl Fixed {
+    fn root(&self) -> &str {
+        &self.root
+    }
+}
+
 impl Kernel {
     pub(crate) fn new(parts: KernelParts) -> Arc<Self> {
         let line = Line::new(&parts.queue_limits);
@@ -132,9 +141,10 @@ impl Kernel {
             active: ActiveCalls::default(),
             resources: ResourceScope::default(),
             closed: AtomicBool::new(false),
+            workspace: Mutex::new(Some(Arc::clone(&parts.workspace))),
             parts: Fixed {
                 session_id: parts.session_id,
-                workspace: parts.workspace,
+                root: parts.workspace.root().to_owned(),
                 policy: parts.policy,
                 artifacts: parts.artifacts,
                 permissions: parts.permissions,
@@ -189,6 +199,17 @@ impl Kernel {
         self.skills.store(limits.map(Arc::new));
     }
 
+    /// The workspace while the session is open.
+    pub(crate) fn workspace(&self) -> Result<Arc<dyn Workspace>, CodeError> {
+        let workspace = self
+            .workspace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        workspace.clone().ok_or_else(|| CodeError::SessionClosed {
+            session_id: self.parts.session_id.to_string(),
+        })
+    }
+
     pub(crate) fn active(&self) -> &ActiveCalls {
         &self.active
     }
@@ -227,5 +248,9 @@ impl Kernel {
         self.resources.release();
         self.parts.artifacts.clear();
         self.surface.store(Arc::new(Surface::default()));
+        self.workspace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
     }
 }

@@ -11,13 +11,13 @@ use super::frame::Frame;
 use super::invoker::InvocationRuntime;
 use super::origin::{Gate, Origin};
 use super::surface::Registered;
+use super::views;
 use super::{Invocation, Kernel, Settled};
 use crate::error::CodeError;
 use crate::evidence;
 use crate::governance::{
     BudgetDecision, ConfirmationOutcome, ConfirmationRequest, HookEvent, HookPoint, HookResult,
-    PermissionQuery, PreToolOutcome, check_budget, control_file_beneath, record_budget,
-    sanitize_text, sanitize_value,
+    PermissionQuery, PreToolOutcome, check_budget, record_budget, sanitize_text, sanitize_value,
 };
 use crate::tools::{OutputSink, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue};
 use a3s_code_contract::{PermissionDecision, ToolCapabilities, ToolErrorKind, ToolResult};
@@ -159,45 +159,35 @@ impl Kernel {
 
     /// The gates that some origins skip.
     async fn governance(&self, live: &Live, registered: &Registered) -> Result<(), ToolError> {
-        let paths = registered.tool.paths(&live.args);
+        let gates = [Gate::ControlFiles, Gate::Skills, Gate::Permission];
+        if !gates.iter().any(|gate| live.origin.passes_through(*gate)) {
+            return Ok(());
+        }
+        let views = views::of(self, registered, &live.args)
+            .await
+            .map_err(|reason| self.denied(live, reason))?;
         if live.origin.passes_through(Gate::ControlFiles)
-            && let Some(path) = control_file_beneath(self.parts.workspace.root(), &paths)
+            && let Some(path) = views.control_file(self.parts.root())
         {
             return Err(self.denied(
                 live,
                 format!("`{path}` holds control files, which governed calls may not touch"),
             ));
         }
-        if !live.origin.passes_through(Gate::Skills)
-            && !live.origin.passes_through(Gate::Permission)
-        {
-            return Ok(());
-        }
-        let subjects = registered
-            .tool
-            .permission_subjects(&live.args)
-            .unwrap_or_else(|| vec![live.args.to_string()]);
-        let query = PermissionQuery {
-            tool: &live.frame.tool,
-            subjects: &subjects,
-            command_line: registered.tool.command_line(&live.args),
-            read_only: registered.tool.capabilities(&live.args).read_only,
-            inside_workspace: paths
-                .iter()
-                .all(|used| self.parts.workspace.resolve(&used.path).is_ok()),
-            paths: &paths,
-            requires_confirmation: registered.tool.requires_confirmation(&live.args),
-        };
         if live.origin.passes_through(Gate::Skills)
             && let Some(limits) = &*self.skills.load()
-            && let Err(reason) = limits.permits_call(&query)
         {
-            return Err(self.denied(live, reason));
+            let permits = |query: &PermissionQuery<'_>| limits.permits_call(query);
+            views
+                .permitted(&live.frame.tool, permits)
+                .map_err(|reason| self.denied(live, reason))?;
         }
         if !live.origin.passes_through(Gate::Permission) {
             return Ok(());
         }
-        let verdict = self.parts.permissions.check(&query).await;
+        let verdict = views
+            .verdict(&live.frame.tool, &*self.parts.permissions)
+            .await;
         match verdict.decision {
             PermissionDecision::Allow => Ok(()),
             PermissionDecision::Deny => Err(self.denied(live, verdict.reason)),
@@ -335,7 +325,7 @@ impl Kernel {
             id: live.frame.id.clone(),
             session_id: Arc::clone(&self.parts.session_id),
             args: Arc::clone(&live.args),
-            workspace: Arc::clone(&self.parts.workspace),
+            workspace: self.workspace()?,
             cancellation: live.frame.scope.clone(),
             deadline: limit.map(|limit| live.started + limit),
             max_output_bytes: self.parts.policy.policy().max_output_bytes as usize,

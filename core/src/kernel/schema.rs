@@ -74,6 +74,11 @@ pub(crate) struct Violations {
     pub(crate) argument: Option<String>,
 }
 
+/// Most values of the arguments times values of the schema that are compared.
+const MAX_COST: u64 = 50_000_000;
+/// Most of them where what is wrong is listed: listing costs far more than comparing.
+const MAX_LISTED_COST: u64 = 500_000;
+
 /// A schema that was captured, checked and compiled once.
 pub(crate) struct CompiledSchema {
     validator: Validator,
@@ -148,9 +153,21 @@ impl CompiledSchema {
                 "arguments: nested {depth} deep, which is more than this schema can be checked for"
             )));
         }
+        // Every value may meet every part of the schema: bounded before anything is compared.
+        let cost = arguments::values(args).saturating_mul(self.shape.size);
+        if cost > MAX_COST {
+            return Err(Violations::whole(
+                "arguments: hold more values than this schema can be checked for".to_owned(),
+            ));
+        }
         catch_unwind(AssertUnwindSafe(|| {
             if self.validator.is_valid(args) {
                 return Ok(());
+            }
+            if cost > MAX_LISTED_COST {
+                return Err(Violations::whole(
+                    "arguments: do not match the schema".to_owned(),
+                ));
             }
             // Each way through a recursive schema is another set of violations, and telling them
             // apart can cost far more than the answer: say only that it does not match.

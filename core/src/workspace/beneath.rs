@@ -66,6 +66,11 @@ impl Beneath {
         }
     }
 
+    /// The root handle.
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
     /// Opens a path, following links that stay inside.
     pub(super) fn open(
         &self,

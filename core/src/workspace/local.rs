@@ -116,6 +116,10 @@ impl Workspace for LocalWorkspace {
         let canonical = name::decode(&self.canonical);
         WorkspacePath::parse_beneath(path, &[&root, &canonical])
     }
+
+    fn real_path(&self, path: &WorkspacePath) -> Result<WorkspacePath, WorkspaceError> {
+        self.files.beneath.real_path(path)
+    }
 }
 
 struct LocalFiles {

@@ -14,6 +14,7 @@ mod local;
 mod memory;
 pub(crate) mod name;
 mod path;
+mod real;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
@@ -133,6 +134,15 @@ pub trait Workspace: Send + Sync {
     /// Outside the root, or a form that cannot be used.
     fn resolve(&self, path: &str) -> Result<WorkspacePath, WorkspaceError> {
         WorkspacePath::parse(path, self.root())
+    }
+
+    /// Where a path really lies: every link followed, for what does not exist yet the folder that does. What is
+    /// decided about a path is decided about this one too. May wait for the file system.
+    ///
+    /// # Errors
+    /// The path leads out or nowhere, or it cannot be told where it leads.
+    fn real_path(&self, path: &WorkspacePath) -> Result<WorkspacePath, WorkspaceError> {
+        Ok(path.clone())
     }
 
     /// True when it has this capability.

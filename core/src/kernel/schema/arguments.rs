@@ -76,6 +76,21 @@ pub fn check_depth(value: &Value) -> Result<(), ArgumentError> {
     Ok(())
 }
 
+/// Number of values, without recursion; 1 for a scalar.
+pub(super) fn values(value: &Value) -> u64 {
+    let mut count = 0_u64;
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        count += 1;
+        match value {
+            Value::Array(items) => stack.extend(items),
+            Value::Object(map) => stack.extend(map.values()),
+            _ => {}
+        }
+    }
+    count
+}
+
 /// Nesting of arrays and objects, without recursion; 0 for a scalar.
 pub(super) fn depth(value: &Value) -> usize {
     let mut deepest = 0;

@@ -64,6 +64,8 @@ pub(super) struct Shape {
     pub(super) recursive: bool,
     /// Number of references.
     pub(super) references: u64,
+    /// Number of values it is written with, words of an enum included.
+    pub(super) size: u64,
 }
 
 /// Inspects a schema.
@@ -91,6 +93,7 @@ pub(super) fn inspect(schema: &Value) -> Result<Shape, SchemaError> {
         depth,
         recursive: walk.recursive,
         references: walk.references,
+        size: super::arguments::values(schema),
     })
 }
 

@@ -540,3 +540,26 @@ fn parsing_agrees_with_serde_json() {
         assert_eq!(parse_arguments(&value.to_string()).unwrap(), value);
     }
 }
+
+// hazards: J2, J4
+#[test]
+fn many_values_against_many_branches_stay_cheap() {
+    let branches: Vec<Value> = (0..4000).map(|n| json!({ "const": n })).collect();
+    let wide =
+        json!({ "type": "object", "properties": { "a": { "items": { "anyOf": branches } } } });
+    let words: Vec<Value> = (0..9000).map(|n| json!({ "n": n })).collect();
+    let words = json!({ "type": "object", "properties": { "a": { "items": { "enum": words } } } });
+    for schema in [wide, words] {
+        let schema = CompiledSchema::compile(&schema).unwrap();
+        for count in [300, 1000, 10_000, 100_000] {
+            let misses: Vec<Value> = (0..count).map(|n| json!(-1 - n)).collect();
+            let started = std::time::Instant::now();
+            assert!(schema.check(&json!({ "a": misses })).is_err());
+            assert!(
+                started.elapsed() < Duration::from_secs(5),
+                "{count}: {:?}",
+                started.elapsed()
+            );
+        }
+    }
+}

@@ -71,12 +71,36 @@ impl Source {
             }
             .into());
         }
-        Ok(Self {
+        let mut source = Self {
             file,
             size,
             path: path.display().into_owned(),
             wait,
-        })
+        };
+        if size == 0 {
+            source.measure()?;
+        }
+        Ok(source)
+    }
+
+    /// Some files, such as those of `/proc`, have content and state no size: it is found by reading.
+    fn measure(&mut self) -> Result<(), Attempt> {
+        let mut chunk = vec![0; 4096];
+        loop {
+            let read = self.file.read_at(self.size, &mut chunk, self.wait)?;
+            if read == 0 {
+                return Ok(());
+            }
+            self.size += read as u64;
+            if self.size > MAX_FILE_BYTES {
+                return Err(WorkspaceError::TooLarge {
+                    path: self.path.clone(),
+                    size: self.size,
+                    max: MAX_FILE_BYTES,
+                }
+                .into());
+            }
+        }
     }
 
     /// Bytes from line `offset` on: about `wanted` bytes, or everything to the end.

@@ -339,3 +339,11 @@ fn a_small_file_that_is_in_memory_is_read_without_waiting() {
     let warm = page::read(&workspace, Wait::Never, &indexes, &request);
     assert!(warm.is_ok(), "a file system that cannot answer from memory");
 }
+
+#[test]
+fn a_file_that_states_no_size_is_read_all_the_same() {
+    let workspace = LocalWorkspace::open("/proc/self", false).unwrap();
+    let output = read(&workspace, "status", json!({})).unwrap();
+    assert!(output.text.contains("VmRSS"), "{}", output.text);
+    assert!(value(&output).contains("VmRSS"));
+}
