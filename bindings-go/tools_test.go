@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -71,6 +72,11 @@ func TestAHandlerReturnsTextMetadataAndKind(t *testing.T) {
 	}
 }
 
+// panicking cannot be written as JSON without a panic.
+type panicking struct{}
+
+func (panicking) MarshalJSON() ([]byte, error) { panic("in MarshalJSON") }
+
 func TestWhateverAHandlerDoesIsAnswered(t *testing.T) {
 	for name, handler := range map[string]func(context.Context, *ToolCall) (ToolOutput, error){
 		"asked to fail":  func(context.Context, *ToolCall) (ToolOutput, error) { return ToolOutput{}, errors.New("asked to fail") },
@@ -82,9 +88,14 @@ func TestWhateverAHandlerDoesIsAnswered(t *testing.T) {
 		},
 		"nil argument":        func(context.Context, *ToolCall) (ToolOutput, error) { panic(nil) },
 		"ended its goroutine": func(context.Context, *ToolCall) (ToolOutput, error) { runtime.Goexit(); return ToolOutput{}, nil },
-		"not UTF-8":           func(context.Context, *ToolCall) (ToolOutput, error) { return Text("\xff"), nil },
-		"metadata":            func(context.Context, *ToolCall) (ToolOutput, error) { return ToolOutput{Metadata: m{"a": "\xff"}}, nil },
-		"errorKind":           func(context.Context, *ToolCall) (ToolOutput, error) { return ToolOutput{ErrorKind: func() {}}, nil },
+		"panicked": func(context.Context, *ToolCall) (ToolOutput, error) {
+			var none *os.PathError
+			return ToolOutput{}, none
+		},
+		"handler panicked": func(context.Context, *ToolCall) (ToolOutput, error) { return ToolOutput{Metadata: panicking{}}, nil },
+		"not UTF-8":        func(context.Context, *ToolCall) (ToolOutput, error) { return Text("\xff"), nil },
+		"metadata":         func(context.Context, *ToolCall) (ToolOutput, error) { return ToolOutput{Metadata: m{"a": "\xff"}}, nil },
+		"errorKind":        func(context.Context, *ToolCall) (ToolOutput, error) { return ToolOutput{ErrorKind: func() {}}, nil },
 	} {
 		session := openSession(t, &SessionOptions{Tools: []Tool{handling("probe", handler)}}, nil)
 		result := tool(t, session, "probe", nil)

@@ -129,6 +129,22 @@ def test_what_a_handler_raises_is_a_failed_result(open_session: Open, call: Call
     assert "CancelledError" in host_error(call(session, "cut", {}))
 
 
+def test_an_exception_that_cannot_be_printed_is_answered_too(open_session: Open, call: Call) -> None:
+    class Unprintable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("not even this")
+
+    def plain(args: Any, ctx: ToolContext) -> str:
+        raise Unprintable
+
+    async def later(args: Any, ctx: ToolContext) -> str:
+        raise Unprintable
+
+    session = open_session(tools=[host_tool("plain", plain), host_tool("later", later)])
+    for name in ("plain", "later"):
+        assert "Unprintable" in host_error(call(session, name, {}))
+
+
 def test_an_answer_that_is_none_is_a_failed_result(open_session: Open, call: Call) -> None:
     answers: list[Any] = [
         None,

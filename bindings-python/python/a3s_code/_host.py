@@ -64,10 +64,19 @@ def _reply(host_call: int, value: Any) -> None:
 def _reply_error(errors: HostErrors, host_call: int, error: BaseException) -> None:
     """Answers a host call with what its handler raised, which is kept for the error it may lead to."""
     errors[host_call] = error
-    message = str(error) if isinstance(error, A3SError) else f"{type(error).__name__}: {error}"
-    message = message.encode("utf-8", "replace").decode()
-    record = _wire.encode({"hostError": message})
+    record = _wire.encode({"hostError": _message_of(error)})
     _native.host_reply(host_call, True, record, b"")
+
+
+def _message_of(error: BaseException) -> str:
+    """Says what an exception is; one that cannot be printed must be answered for all the same."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+        message = text if isinstance(error, A3SError) else f"{name}: {text}"
+        return str(message).encode("utf-8", "replace").decode()
+    except Exception:
+        return f"{name}, which cannot be printed"
 
 
 def _answer(errors: HostErrors, host_call: int, value: Any) -> None:
