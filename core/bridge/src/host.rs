@@ -128,20 +128,22 @@ impl Tool for HostTool {
             owner: self.session.load(Ordering::Relaxed),
             mailbox,
             open: true,
+            called_off: false,
         };
         offered.ask(&self.spec, &call)?;
-        tokio::select! {
+        tokio::pin!(answered);
+        let answer = tokio::select! {
             biased;
-            answer = answered => {
-                offered.settle();
-                answer.map_err(|_| gone())?
-            }
+            answer = &mut answered => answer,
             () = call.cancellation().cancelled() => {
-                offered.cancel();
-                // The kernel drops this call when its grace is over.
-                std::future::pending().await
+                offered.call_off();
+                // A handler that heeds it ends the wait with its answer; otherwise the kernel drops this call when
+                // its grace is over.
+                answered.await
             }
-        }
+        };
+        offered.settle();
+        answer.map_err(|_| gone())?
     }
 }
 
@@ -160,6 +162,7 @@ struct Offered {
     owner: u64,
     mailbox: Arc<Mailbox>,
     open: bool,
+    called_off: bool,
 }
 
 impl Offered {
@@ -197,8 +200,11 @@ impl Offered {
         state().objects.remove(self.id);
     }
 
-    fn cancel(&mut self) {
-        self.settle();
+    /// Tells the application, once, that the answer is no longer needed.
+    fn call_off(&mut self) {
+        if std::mem::replace(&mut self.called_off, true) {
+            return;
+        }
         self.mailbox.push(Message {
             kind: MessageKind::HostCancel,
             status: 0,
@@ -213,7 +219,8 @@ impl Offered {
 impl Drop for Offered {
     fn drop(&mut self) {
         if self.open {
-            self.cancel();
+            self.settle();
+            self.call_off();
         }
     }
 }

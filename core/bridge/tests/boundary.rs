@@ -331,6 +331,27 @@ fn a_question_that_is_no_longer_needed_is_called_off_and_a_late_answer_is_harmle
 }
 
 #[test]
+fn a_handler_that_heeds_its_cancellation_ends_the_wait() {
+    let host = Host::open(one_tool());
+    for _ in 0..3 {
+        let operation = host.start("ask", json!({}));
+        let question = next(host.mailbox);
+        let since = Instant::now();
+        cancel(operation);
+        assert_eq!(next(host.mailbox).kind, MessageKind::HostCancel);
+        assert_eq!(
+            host_reply(question.id, true, b"", b"tidied"),
+            ReplyStatus::Accepted
+        );
+        let message = next(host.mailbox);
+        assert_eq!((message.id, message.status), (operation, 1));
+        assert_eq!(parse(&message)["code"], "CANCELLED");
+        // Well before the grace of half a second is over.
+        assert!(since.elapsed() < Duration::from_millis(400));
+    }
+}
+
+#[test]
 fn a_handler_calls_other_tools_only_while_its_own_call_runs() {
     let host = Host::open(one_tool());
     host.start("ask", json!({}));
