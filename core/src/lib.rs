@@ -24,6 +24,7 @@ pub mod event;
 pub mod evidence;
 pub mod governance;
 pub mod kernel;
+mod process;
 pub mod search;
 pub mod session;
 pub mod tools;

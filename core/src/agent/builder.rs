@@ -78,6 +78,7 @@ impl SessionBuilder {
             tool_timeout: resolved.tool_timeout,
             queue_limits: resolved.queue_limits,
             scope: self.agent.scope.child_token(),
+            command_env: options.wire.command_env.clone(),
         });
         let presented = options
             .wire

@@ -88,8 +88,8 @@ pub(super) fn names(tool: &str, digest: &Digest) -> (String, String) {
     )
 }
 
-/// The artifacts of one session; safe to share between threads.
-#[derive(Debug)]
+/// The artifacts of one session; safe to share between threads. A clone is the same store.
+#[derive(Clone, Debug)]
 pub struct ArtifactStore {
     limits: ArtifactStoreLimits,
     shelf: Arc<Mutex<Shelf>>,
@@ -154,6 +154,15 @@ impl ArtifactStore {
         Self {
             limits,
             shelf: Arc::default(),
+        }
+    }
+
+    /// Most bytes that one artifact may have to be kept.
+    #[must_use]
+    pub fn most_bytes(&self) -> u64 {
+        match self.limits.max_artifacts {
+            0 => 0,
+            _ => self.limits.max_bytes,
         }
     }
 

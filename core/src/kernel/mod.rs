@@ -33,12 +33,13 @@ use crate::governance::{
     ActiveSkillLimits, BudgetGuard, ConfirmationProvider, Hooks, PermissionChecker,
     SecurityProvider,
 };
+use crate::process::Ledger;
 use crate::tools::{Caller, ResourceScope, Tool, ToolValue};
 use crate::workspace::Workspace;
 use a3s_code_contract::{QueueLimits, ToolResult};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -90,6 +91,7 @@ pub(crate) struct KernelParts {
     pub(crate) tool_timeout: Option<Duration>,
     pub(crate) queue_limits: QueueLimits,
     pub(crate) scope: CancellationToken,
+    pub(crate) command_env: BTreeMap<String, String>,
 }
 
 /// The kernel of one session.
@@ -101,6 +103,7 @@ pub(crate) struct Kernel {
     line: Line,
     active: ActiveCalls,
     resources: ResourceScope,
+    processes: Ledger,
     closed: AtomicBool,
     /// Given back when the session closes, with the handle it holds.
     workspace: Mutex<Option<Arc<dyn Workspace>>>,
@@ -122,6 +125,7 @@ struct Fixed {
     tool_timeout: Option<Duration>,
     queue_limits: QueueLimits,
     scope: CancellationToken,
+    command_env: Arc<BTreeMap<String, String>>,
 }
 
 impl Fixed {
@@ -140,6 +144,7 @@ impl Kernel {
             line,
             active: ActiveCalls::default(),
             resources: ResourceScope::default(),
+            processes: Ledger::default(),
             closed: AtomicBool::new(false),
             workspace: Mutex::new(Some(Arc::clone(&parts.workspace))),
             parts: Fixed {
@@ -157,6 +162,7 @@ impl Kernel {
                 tool_timeout: parts.tool_timeout,
                 queue_limits: parts.queue_limits,
                 scope: parts.scope,
+                command_env: Arc::new(parts.command_env),
             },
         })
     }
@@ -243,8 +249,14 @@ impl Kernel {
         first
     }
 
+    /// The commands that are alive.
+    pub(crate) fn processes(&self) -> &Ledger {
+        &self.processes
+    }
+
     /// Gives back what the session owns. Called when its calls have ended.
     pub(crate) fn release(&self) {
+        self.processes.close();
         self.resources.release();
         self.parts.artifacts.clear();
         self.surface.store(Arc::new(Surface::default()));

@@ -17,9 +17,13 @@ use crate::error::CodeError;
 use crate::evidence;
 use crate::governance::{
     BudgetDecision, ConfirmationOutcome, ConfirmationRequest, HookEvent, HookPoint, HookResult,
-    PermissionQuery, PreToolOutcome, check_budget, record_budget, sanitize_text, sanitize_value,
+    PermissionQuery, PreToolOutcome, check_budget, control_file, record_budget, sanitize_text,
+    sanitize_value,
 };
-use crate::tools::{OutputSink, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue};
+use crate::tools::{
+    OutputSink, PathUse, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue,
+};
+use crate::workspace::WorkspacePath;
 use a3s_code_contract::{PermissionDecision, ToolCapabilities, ToolErrorKind, ToolResult};
 use futures_util::FutureExt;
 use serde_json::{Value, json};
@@ -340,6 +344,13 @@ impl Kernel {
                 invocation.caller.clone(),
             ),
             caller: invocation.caller.clone(),
+            artifacts: self.parts.artifacts.clone(),
+            command_env: Arc::clone(&self.parts.command_env),
+            processes: self.processes.clone(),
+            off_limits: live
+                .origin
+                .passes_through(Gate::ControlFiles)
+                .then_some(leads_to_control_file),
         };
         let running = AssertUnwindSafe(tool.run(call)).catch_unwind();
         let ended = match supervise(running, limit, &live.frame.scope).await {
@@ -499,6 +510,15 @@ impl Ended {
             Err(failure) => Self::ran(failure),
         }
     }
+}
+
+/// Whether a path whose links are resolved is that of a control file: a link may have led there.
+fn leads_to_control_file(real: &WorkspacePath) -> bool {
+    let used = PathUse {
+        path: real.as_str().to_owned(),
+        write: true,
+    };
+    control_file(&[used]).is_some()
 }
 
 fn resolve(live: &Live, invocation: &Invocation) -> Result<Arc<Registered>, ToolError> {

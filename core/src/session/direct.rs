@@ -111,6 +111,88 @@ impl AgentSession {
         self.tool("ls", args).await
     }
 
+    /// Writes a file of the workspace, whole: exactly these bytes.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn write_file(&self, path: &str, content: &str) -> Result<ToolResult> {
+        self.write_file_with(path, content, CallOptions::default())
+            .await
+    }
+
+    /// Writes a file, with options for the call.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn write_file_with(
+        &self,
+        path: &str,
+        content: &str,
+        options: CallOptions,
+    ) -> Result<ToolResult> {
+        let args = json!({ "file_path": path, "content": content });
+        self.tool_with("write", args, options).await
+    }
+
+    /// Replaces exact text in a file: its one occurrence, or each with `replace_all`.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn edit_file(
+        &self,
+        path: &str,
+        old: &str,
+        new: &str,
+        replace_all: bool,
+    ) -> Result<ToolResult> {
+        self.edit_file_with(path, old, new, replace_all, CallOptions::default())
+            .await
+    }
+
+    /// Replaces exact text in a file, with options for the call.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn edit_file_with(
+        &self,
+        path: &str,
+        old: &str,
+        new: &str,
+        replace_all: bool,
+        options: CallOptions,
+    ) -> Result<ToolResult> {
+        let args = json!({
+            "file_path": path,
+            "old_string": old,
+            "new_string": new,
+            "replace_all": replace_all,
+        });
+        self.tool_with("edit", args, options).await
+    }
+
+    /// Applies a unified diff to a file.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn patch_file(&self, path: &str, diff: &str) -> Result<ToolResult> {
+        self.patch_file_with(path, diff, CallOptions::default())
+            .await
+    }
+
+    /// Applies a unified diff to a file, with options for the call.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn patch_file_with(
+        &self,
+        path: &str,
+        diff: &str,
+        options: CallOptions,
+    ) -> Result<ToolResult> {
+        let args = json!({ "file_path": path, "diff": diff });
+        self.tool_with("patch", args, options).await
+    }
+
     /// Searches file contents: one `path:line:text` a hit, in lexical order, every hit.
     ///
     /// # Errors
@@ -146,6 +228,49 @@ impl AgentSession {
             ToolValue::Paths(paths) => Ok(paths),
             ToolValue::Text(_) => Err(no_value("search")),
         }
+    }
+
+    /// Runs a command line in the workspace: its output and, when its status is not 0, a last line that states it.
+    ///
+    /// # Errors
+    /// `TIMEOUT` at its time limit, `CANCELLED`, and what keeps it from starting. A status that is not 0 is none.
+    pub async fn bash(&self, command: &str) -> Result<String> {
+        self.bash_with(command, CallOptions::default()).await
+    }
+
+    /// Runs a command line, with options for the call.
+    ///
+    /// # Errors
+    /// As [`AgentSession::bash`].
+    pub async fn bash_with(&self, command: &str, options: CallOptions) -> Result<String> {
+        let args = json!({ "command": command });
+        let settled = self
+            .invoke(Origin::HOST_DIRECT, "bash", args, options, true)
+            .await?;
+        match (settled.value, settled.result.error_kind) {
+            (Some(ToolValue::Text(text)), None) => Ok(text),
+            (_, kind) => Err(CodeError::from_failed_tool(
+                "bash",
+                settled.result.output,
+                kind,
+            )),
+        }
+    }
+
+    /// Runs one git operation on the workspace's repository; `request` is the arguments of the tool `git`.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn git(&self, request: Value) -> Result<ToolResult> {
+        self.git_with(request, CallOptions::default()).await
+    }
+
+    /// Runs one git operation, with options for the call.
+    ///
+    /// # Errors
+    /// As [`AgentSession::tool`].
+    pub async fn git_with(&self, request: Value, options: CallOptions) -> Result<ToolResult> {
+        self.tool_with("git", request, options).await
     }
 
     async fn text(&self, tool: &str, args: Value, options: CallOptions) -> Result<String> {

@@ -23,6 +23,9 @@ use std::time::Duration;
 /// How long close waits for cancelled calls before it goes on without them.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
+/// How long close waits for what commands left running; it is killed before that.
+const KILL_GRACE: Duration = Duration::from_secs(3);
+
 /// One workspace and one conversation. Cloning gives another handle on the same session; the session closes
 /// when it is closed or the last handle is dropped.
 #[derive(Clone)]
@@ -191,6 +194,7 @@ impl Inner {
         // Bounded: a tool that ignores its cancellation is dropped after its own, shorter grace.
         let _ = tokio::time::timeout(CLOSE_GRACE, self.kernel.active().settled()).await;
         self.kernel.release();
+        let _ = tokio::time::timeout(KILL_GRACE, self.kernel.processes().emptied()).await;
         first
     }
 }

@@ -148,6 +148,12 @@ impl SessionOptions {
         self
     }
 
+    /// Sets a variable in the environment of commands, beside the allow-list.
+    pub fn with_command_env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.wire.command_env.insert(name.into(), value.into());
+        self
+    }
+
     /// The workspace, in the place of the folder given to the session.
     pub fn with_workspace_backend(mut self, workspace: Arc<dyn Workspace>) -> Self {
         self.workspace = Some(workspace);
@@ -192,6 +198,11 @@ pub(crate) fn resolve(options: &SessionOptions) -> Result<Resolved> {
         return Err(CodeError::option("session_id", "must not be empty"));
     }
     refuse_unserved(wire)?;
+    for (name, value) in &wire.command_env {
+        crate::process::check_name(name, value).map_err(|reason| {
+            CodeError::option("command_env", format!("variable `{name}`: {reason}"))
+        })?;
+    }
     let policy = match (&options.policy, &wire.tool_result_transform_policy) {
         (Some(policy), _) => policy.clone(),
         (None, Some(policy)) => policy.clone().into(),

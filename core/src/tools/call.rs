@@ -2,10 +2,13 @@
 
 pub use crate::kernel::InvocationRuntime;
 
+use crate::evidence::{Artifact, ArtifactPin, ArtifactStore};
+use crate::process::Ledger;
 use crate::tools::ToolError;
-use crate::workspace::{Wait, Workspace, WorkspaceError};
+use crate::workspace::{Wait, Workspace, WorkspaceError, WorkspacePath};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -94,6 +97,10 @@ pub struct ToolCall {
     pub(crate) session_resources: ResourceScope,
     pub(crate) runtime: InvocationRuntime,
     pub(crate) caller: Caller,
+    pub(crate) artifacts: ArtifactStore,
+    pub(crate) command_env: Arc<BTreeMap<String, String>>,
+    pub(crate) processes: Ledger,
+    pub(crate) off_limits: Option<fn(&WorkspacePath) -> bool>,
 }
 
 impl ToolCall {
@@ -236,7 +243,60 @@ impl MaybeWouldBlock for WorkspaceError {
     }
 }
 
+/// Content that a call keeps for the session, held there at least until this is dropped.
+pub(crate) struct KeptArtifact {
+    /// `artifact_id` and `artifact_uri`.
+    pub(crate) reference: Value,
+    _pin: ArtifactPin,
+}
+
+/// Where a call keeps content beside its text.
+#[derive(Clone)]
+pub(crate) struct ArtifactKeeper(ArtifactStore);
+
+impl ArtifactKeeper {
+    /// Most bytes that one artifact may have.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.0.most_bytes()
+    }
+
+    /// Keeps these bytes under the name of a tool, or one with `-before` or `-after`; none when they do not
+    /// fit.
+    pub(crate) fn keep(&self, tool: &str, bytes: Vec<u8>) -> Option<KeptArtifact> {
+        if !self.0.accepts(bytes.len() as u64) {
+            return None;
+        }
+        let artifact = Artifact::new(tool, bytes, 0);
+        let reference = json!({ "artifact_id": artifact.id, "artifact_uri": artifact.uri });
+        let pin = self.0.put_pinned(artifact)?;
+        Some(KeptArtifact {
+            reference,
+            _pin: pin,
+        })
+    }
+}
+
 impl ToolCall {
+    /// What the application adds to the environment of commands.
+    pub(crate) fn command_env(&self) -> &BTreeMap<String, String> {
+        &self.command_env
+    }
+
+    /// The commands of the session that are alive.
+    pub(crate) fn processes(&self) -> &Ledger {
+        &self.processes
+    }
+
+    /// Where content is kept beside the text.
+    pub(crate) fn artifact_keeper(&self) -> ArtifactKeeper {
+        ArtifactKeeper(self.artifacts.clone())
+    }
+
+    /// True of a path, links resolved, that this call may not read or change.
+    pub(crate) fn off_limits(&self) -> Option<fn(&WorkspacePath) -> bool> {
+        self.off_limits
+    }
+
     /// The route of built-in orchestrators.
     pub(crate) fn builtin_invoker(&self) -> crate::kernel::BuiltinInvoker {
         crate::kernel::BuiltinInvoker::new(self.runtime.clone())

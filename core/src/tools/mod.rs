@@ -4,13 +4,18 @@
 //! other tools; everything it may use comes in its [`ToolCall`]. Only the kernel calls `run`.
 
 mod attempt;
+mod bash;
 mod batch;
 mod call;
+mod change;
+mod edit;
 mod ls;
 mod page;
+mod patch;
 mod read;
 mod schema;
 mod search;
+mod write;
 
 pub use crate::evidence::ToolResultTransformPolicyV1;
 pub use a3s_code_contract::{OutputKind, ToolCapabilities, ToolErrorKind, Trust};
@@ -192,6 +197,13 @@ pub(crate) fn builtin(
     if workspace.can(Can::Read) {
         tools.push(std::sync::Arc::new(read::ReadTool::default()));
     }
+    if workspace.can(Can::Write) {
+        tools.push(std::sync::Arc::new(write::WriteTool));
+    }
+    if workspace.can(Can::Read) && workspace.can(Can::Write) {
+        tools.push(std::sync::Arc::new(edit::EditTool));
+        tools.push(std::sync::Arc::new(patch::PatchTool));
+    }
     if workspace.can(Can::List) {
         tools.push(std::sync::Arc::new(ls::LsTool));
     }
@@ -199,6 +211,10 @@ pub(crate) fn builtin(
         tools.push(std::sync::Arc::new(search::SearchTool {
             ranks: workspace.can(Can::Read),
         }));
+    }
+    // Commands need the files of this machine.
+    if workspace.is_local() && workspace.can(Can::Execute) {
+        tools.push(std::sync::Arc::new(bash::BashTool));
     }
     tools
 }

@@ -30,7 +30,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    fn flags(self) -> OFlags {
+    pub(super) fn flags(self) -> OFlags {
         // A pipe without a writer opens at once and a terminal does not become ours.
         match self {
             Self::Inspect => OFlags::PATH | OFlags::CLOEXEC,
@@ -47,7 +47,76 @@ pub(super) struct Beneath {
     kernel: bool,
 }
 
+/// The components that are still ahead in a walk, links expanded as they are met.
+pub(super) struct Steps {
+    ahead: VecDeque<Vec<u8>>,
+    links: usize,
+}
+
+impl Iterator for Steps {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        self.ahead.pop_front()
+    }
+}
+
+impl Steps {
+    pub(super) fn new(path: &[u8]) -> Self {
+        Self {
+            ahead: components(path).map(<[u8]>::to_vec).collect(),
+            links: 0,
+        }
+    }
+
+    pub(super) fn more(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    fn again(&mut self, part: Vec<u8>) {
+        self.ahead.push_front(part);
+    }
+
+    /// Puts what a link says in front of what is ahead; true when the walk goes on from the root.
+    pub(super) fn follow(
+        &mut self,
+        path: &WorkspacePath,
+        link: &OwnedFd,
+        beneath: &Beneath,
+    ) -> Result<bool, WorkspaceError> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(failure(path, Errno::LOOP));
+        }
+        let target = readlinkat(link, "", Vec::new())
+            .map_err(|error| failure(path, error))?
+            .into_bytes();
+        if target.is_empty() {
+            return Err(failure(path, Errno::NOENT));
+        }
+        let parts: Vec<&[u8]> = components(&target).collect();
+        let absolute = target[0] == b'/';
+        let parts = if absolute {
+            beneath
+                .spellings
+                .iter()
+                .find_map(|spelling| strip_root(&parts, spelling))
+                .ok_or_else(|| outside(path.as_str()))?
+        } else {
+            &parts[..]
+        };
+        for part in parts.iter().rev() {
+            self.ahead.push_front(part.to_vec());
+        }
+        Ok(absolute)
+    }
+}
+
 impl Beneath {
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
     /// Takes a root handle; `stepwise` leaves `openat2` unused.
     pub(super) fn new(root: OwnedFd, spellings: Vec<Vec<u8>>, stepwise: bool) -> Self {
         let kernel = !stepwise
@@ -64,11 +133,6 @@ impl Beneath {
             spellings,
             kernel,
         }
-    }
-
-    /// The root handle.
-    pub(super) fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
     }
 
     /// Opens a path, following links that stay inside.
@@ -110,11 +174,10 @@ impl Beneath {
         bytes: &[u8],
         purpose: Purpose,
     ) -> Result<OwnedFd, WorkspaceError> {
-        let mut ahead: VecDeque<Vec<u8>> = components(bytes).map(<[u8]>::to_vec).collect();
+        let mut steps = Steps::new(bytes);
         let mut behind: Vec<OwnedFd> = Vec::new();
-        let mut links = 0;
         let mut tries = 0;
-        while let Some(part) = ahead.pop_front() {
+        while let Some(part) = steps.next() {
             if part == b".." {
                 if behind.pop().is_none() {
                     return Err(outside(path.as_str()));
@@ -126,32 +189,12 @@ impl Beneath {
                 .map_err(|error| failure(path, error))?;
             match kind_of(&step).map_err(|error| failure(path, error))? {
                 FileType::Symlink => {
-                    links += 1;
-                    if links > MAX_LINKS {
-                        return Err(failure(path, Errno::LOOP));
-                    }
-                    let target = readlinkat(&step, "", Vec::new())
-                        .map_err(|error| failure(path, error))?
-                        .into_bytes();
-                    if target.is_empty() {
-                        return Err(failure(path, Errno::NOENT));
-                    }
-                    let parts: Vec<&[u8]> = components(&target).collect();
-                    let parts = if target[0] == b'/' {
+                    if steps.follow(path, &step, self)? {
                         behind.clear();
-                        self.spellings
-                            .iter()
-                            .find_map(|spelling| strip_root(&parts, spelling))
-                            .ok_or_else(|| outside(path.as_str()))?
-                    } else {
-                        &parts[..]
-                    };
-                    for part in parts.iter().rev() {
-                        ahead.push_front(part.to_vec());
                     }
                 }
                 FileType::Directory => behind.push(step),
-                _ if !ahead.is_empty() => return Err(failure(path, Errno::NOTDIR)),
+                _ if steps.more() => return Err(failure(path, Errno::NOTDIR)),
                 _ => match purpose {
                     Purpose::Inspect => return Ok(step),
                     Purpose::List => return Err(failure(path, Errno::NOTDIR)),
@@ -161,7 +204,7 @@ impl Beneath {
                         Ok(file) => return Ok(file),
                         Err(Errno::LOOP) if tries < MAX_TRIES => {
                             tries += 1;
-                            ahead.push_front(part);
+                            steps.again(part);
                         }
                         Err(error) => return Err(failure(path, error)),
                     },
@@ -173,11 +216,15 @@ impl Beneath {
     }
 }
 
-fn open_step(folder: BorrowedFd<'_>, part: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+pub(super) fn open_step(
+    folder: BorrowedFd<'_>,
+    part: &[u8],
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
     openat(folder, part, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
-fn kind_of(handle: &OwnedFd) -> Result<FileType, Errno> {
+pub(super) fn kind_of(handle: &OwnedFd) -> Result<FileType, Errno> {
     rustix::fs::fstat(handle).map(|facts| FileType::from_raw_mode(facts.st_mode))
 }
 

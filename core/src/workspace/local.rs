@@ -7,8 +7,8 @@
 use super::beneath::{Beneath, Purpose, failure};
 use super::path::invalid;
 use super::{
-    DirEntry, FileKind, FileSystem, Metadata, OpenFile, Wait, Workspace, WorkspaceError,
-    WorkspacePath, name,
+    DirEntry, FileKind, FileSystem, Metadata, OpenFile, Replacement, StagedWrite, Wait, Workspace,
+    WorkspaceError, WorkspacePath, name, write,
 };
 use a3s_code_contract::WorkspaceCapability;
 use rustix::fd::OwnedFd;
@@ -39,7 +39,7 @@ impl LocalWorkspace {
         Self::open_with(root, read_only, false)
     }
 
-    /// The same without `openat2`, as on a system that lacks or forbids it.
+    /// The same without `openat2` and without files that have no name, as on a system that lacks or forbids them.
     #[cfg(test)]
     pub(crate) fn open_stepwise(root: &str, read_only: bool) -> Result<Self, WorkspaceError> {
         Self::open_with(root, read_only, true)
@@ -89,6 +89,8 @@ impl LocalWorkspace {
             capabilities,
             files: LocalFiles {
                 beneath: Beneath::new(handle, spellings, stepwise),
+                writable: !read_only,
+                named: stepwise,
             },
         })
     }
@@ -124,6 +126,9 @@ impl Workspace for LocalWorkspace {
 
 struct LocalFiles {
     beneath: Beneath,
+    writable: bool,
+    /// Leaves files without a name unused, as on a file system that has none.
+    named: bool,
 }
 
 impl LocalFiles {
@@ -202,6 +207,29 @@ impl FileSystem for LocalFiles {
 
     fn scan_dir(&self, path: &WorkspacePath, wait: Wait) -> Result<Vec<DirEntry>, WorkspaceError> {
         self.entries(path, wait, false)
+    }
+
+    fn locate(&self, path: &WorkspacePath, wait: Wait) -> Result<WorkspacePath, WorkspaceError> {
+        if wait == Wait::Never {
+            return Err(WorkspaceError::WouldBlock);
+        }
+        Ok(self.beneath.place(path)?.real)
+    }
+
+    fn stage<'a>(
+        &'a self,
+        replacement: &Replacement<'a>,
+        wait: Wait,
+    ) -> Result<Box<dyn StagedWrite + 'a>, WorkspaceError> {
+        if wait == Wait::Never {
+            return Err(WorkspaceError::WouldBlock);
+        }
+        if !self.writable {
+            return Err(WorkspaceError::Unsupported(
+                "this workspace is read-only".to_owned(),
+            ));
+        }
+        write::local::stage(&self.beneath, replacement, self.named)
     }
 }
 

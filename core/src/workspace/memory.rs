@@ -1,14 +1,15 @@
 //! Files held in memory: the workspace of a process without a disk, and the stand-in for one that is not
-//! local. Folders exist by the files in them. Nothing here ever waits.
+//! local. Folders exist by the files in them. Nothing here ever waits for a device; a write has the one lock
+//! for as long as it takes to put a pointer.
 
 use super::path::outside;
 use super::{
-    DirEntry, FileKind, FileSystem, Metadata, OpenFile, Wait, Workspace, WorkspaceError,
-    WorkspacePath,
+    DirEntry, Expectation, FileKind, FileSystem, Metadata, OpenFile, Replaced, Replacement,
+    StagedWrite, Wait, Workspace, WorkspaceError, WorkspacePath, write,
 };
 use a3s_code_contract::WorkspaceCapability;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// Files in memory under a label.
 pub struct MemoryWorkspace {
@@ -27,7 +28,7 @@ impl MemoryWorkspace {
         files: BTreeMap<String, Vec<u8>>,
         capabilities: Option<BTreeSet<WorkspaceCapability>>,
     ) -> Result<Self, WorkspaceError> {
-        let mut held = BTreeMap::new();
+        let mut held = Shelf::new();
         for (path, bytes) in files {
             let path = normal(&WorkspacePath::parse(&path, label)?)?;
             if path.is_empty() {
@@ -37,17 +38,21 @@ impl MemoryWorkspace {
             }
             held.insert(path, Arc::<[u8]>::from(bytes));
         }
+        let capabilities = capabilities.unwrap_or_else(|| {
+            BTreeSet::from([
+                WorkspaceCapability::Read,
+                WorkspaceCapability::Write,
+                WorkspaceCapability::List,
+                WorkspaceCapability::Search,
+            ])
+        });
         Ok(Self {
             label: label.to_owned(),
-            capabilities: capabilities.unwrap_or_else(|| {
-                BTreeSet::from([
-                    WorkspaceCapability::Read,
-                    WorkspaceCapability::Write,
-                    WorkspaceCapability::List,
-                    WorkspaceCapability::Search,
-                ])
-            }),
-            files: MemoryFiles { held },
+            files: MemoryFiles {
+                held: RwLock::new(held),
+                writable: capabilities.contains(&WorkspaceCapability::Write),
+            },
+            capabilities,
         })
     }
 }
@@ -70,84 +75,95 @@ impl Workspace for MemoryWorkspace {
     }
 }
 
+/// Files by normal path.
+type Shelf = BTreeMap<String, Arc<[u8]>>;
+
 struct MemoryFiles {
-    held: BTreeMap<String, Arc<[u8]>>,
+    held: RwLock<Shelf>,
+    writable: bool,
 }
 
 impl MemoryFiles {
-    fn is_folder(&self, path: &str) -> bool {
-        path.is_empty() || self.beneath(path).next().is_some()
+    /// Nothing that can panic runs under the lock half way through a change, so a poisoned shelf is whole.
+    fn shelf(&self) -> RwLockReadGuard<'_, Shelf> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// The files below a folder, with their path inside it.
-    fn beneath<'a>(&'a self, folder: &str) -> impl Iterator<Item = (&'a str, &'a Arc<[u8]>)> {
-        let prefix = if folder.is_empty() {
-            String::new()
-        } else {
-            format!("{folder}/")
-        };
-        let skipped = prefix.len();
-        self.held
-            .range(prefix.clone()..)
-            .take_while(move |(path, _)| path.starts_with(&prefix))
-            .map(move |(path, bytes)| (&path[skipped..], bytes))
-    }
+/// The files below a folder, with their path inside it.
+fn beneath<'a>(held: &'a Shelf, folder: &str) -> impl Iterator<Item = (&'a str, &'a Arc<[u8]>)> {
+    let prefix = if folder.is_empty() {
+        String::new()
+    } else {
+        format!("{folder}/")
+    };
+    let skipped = prefix.len();
+    held.range(prefix.clone()..)
+        .take_while(move |(path, _)| path.starts_with(&prefix))
+        .map(move |(path, bytes)| (&path[skipped..], bytes))
+}
 
-    /// True when a file stands where the path needs a folder.
-    fn crosses_file(&self, path: &str) -> bool {
-        path.match_indices('/')
-            .any(|(at, _)| self.held.contains_key(&path[..at]))
-    }
+fn is_folder(held: &Shelf, path: &str) -> bool {
+    path.is_empty() || beneath(held, path).next().is_some()
+}
 
-    fn missing(&self, path: &WorkspacePath, normal: &str) -> WorkspaceError {
-        let shown = path.display().into_owned();
-        if self.crosses_file(normal) {
-            WorkspaceError::NotDirectory { path: shown }
-        } else {
-            WorkspaceError::NotFound { path: shown }
-        }
+/// True when a file stands where the path needs a folder.
+fn crosses_file(held: &Shelf, path: &str) -> bool {
+    path.match_indices('/')
+        .any(|(at, _)| held.contains_key(&path[..at]))
+}
+
+fn missing(held: &Shelf, path: &WorkspacePath, normal: &str) -> WorkspaceError {
+    let shown = path.display().into_owned();
+    if crosses_file(held, normal) {
+        WorkspaceError::NotDirectory { path: shown }
+    } else {
+        WorkspaceError::NotFound { path: shown }
     }
 }
 
 impl FileSystem for MemoryFiles {
     fn open(&self, path: &WorkspacePath, _wait: Wait) -> Result<Box<dyn OpenFile>, WorkspaceError> {
         let normal = normal(path)?;
-        match self.held.get(&normal) {
+        let held = self.shelf();
+        match held.get(&normal) {
             Some(bytes) => Ok(Box::new(MemoryFile(Arc::clone(bytes)))),
-            None if self.is_folder(&normal) => Err(WorkspaceError::IsDirectory {
+            None if is_folder(&held, &normal) => Err(WorkspaceError::IsDirectory {
                 path: path.display().into_owned(),
             }),
-            None => Err(self.missing(path, &normal)),
+            None => Err(missing(&held, path, &normal)),
         }
     }
 
     fn metadata(&self, path: &WorkspacePath, _wait: Wait) -> Result<Metadata, WorkspaceError> {
         let normal = normal(path)?;
-        match self.held.get(&normal) {
+        let held = self.shelf();
+        match held.get(&normal) {
             Some(bytes) => Ok(file_facts(bytes)),
-            None if self.is_folder(&normal) => Ok(Metadata {
+            None if is_folder(&held, &normal) => Ok(Metadata {
                 kind: FileKind::Directory,
                 len: 0,
                 modified_ns: 0,
                 changed_ns: 0,
                 identity: 0,
             }),
-            None => Err(self.missing(path, &normal)),
+            None => Err(missing(&held, path, &normal)),
         }
     }
 
     fn read_dir(&self, path: &WorkspacePath, _wait: Wait) -> Result<Vec<DirEntry>, WorkspaceError> {
         let normal = normal(path)?;
-        if self.held.contains_key(&normal) {
+        let held = self.shelf();
+        if held.contains_key(&normal) {
             return Err(WorkspaceError::NotDirectory {
                 path: path.display().into_owned(),
             });
         }
-        if !self.is_folder(&normal) {
-            return Err(self.missing(path, &normal));
+        if !is_folder(&held, &normal) {
+            return Err(missing(&held, path, &normal));
         }
         let mut entries: BTreeMap<&str, DirEntry> = BTreeMap::new();
-        for (inner, bytes) in self.beneath(&normal) {
+        for (inner, bytes) in beneath(&held, &normal) {
             let (name, kind, len) = match inner.split_once('/') {
                 Some((folder, _)) => (folder, FileKind::Directory, 0),
                 None => (inner, FileKind::File, bytes.len() as u64),
@@ -159,6 +175,94 @@ impl FileSystem for MemoryFiles {
             });
         }
         Ok(entries.into_values().collect())
+    }
+
+    fn locate(&self, path: &WorkspacePath, _wait: Wait) -> Result<WorkspacePath, WorkspaceError> {
+        Ok(WorkspacePath::from_spelled(normal(path)?))
+    }
+
+    fn stage<'a>(
+        &'a self,
+        replacement: &Replacement<'a>,
+        wait: Wait,
+    ) -> Result<Box<dyn StagedWrite + 'a>, WorkspaceError> {
+        // The same everywhere: a write is never made on the thread of a caller.
+        if wait == Wait::Never {
+            return Err(WorkspaceError::WouldBlock);
+        }
+        if !self.writable {
+            return Err(WorkspaceError::Unsupported(
+                "this workspace is read-only".to_owned(),
+            ));
+        }
+        let staged = MemoryStaged {
+            files: self,
+            replacement: *replacement,
+            normal: normal(replacement.path)?,
+            content: replacement.content.into(),
+        };
+        replacement.check_limits(&WorkspacePath::from_spelled(staged.normal.clone()))?;
+        staged.check(&self.shelf())?;
+        Ok(Box::new(staged))
+    }
+}
+
+struct MemoryStaged<'a> {
+    files: &'a MemoryFiles,
+    replacement: Replacement<'a>,
+    normal: String,
+    content: Arc<[u8]>,
+}
+
+impl MemoryStaged<'_> {
+    /// Fails when the file cannot be there, or is not the one expected.
+    fn check(&self, held: &Shelf) -> Result<(), WorkspaceError> {
+        if is_folder(held, &self.normal) {
+            return Err(WorkspaceError::IsDirectory {
+                path: self.replacement.path.display().into_owned(),
+            });
+        }
+        if crosses_file(held, &self.normal) {
+            return Err(missing(held, self.replacement.path, &self.normal));
+        }
+        let current = held.get(&self.normal).map(|bytes| &**bytes);
+        let as_expected = match self.replacement.expectation {
+            Expectation::Any => true,
+            Expectation::Absent => current.is_none(),
+            Expectation::Content(bytes) => current == Some(bytes),
+        };
+        if as_expected {
+            self.replacement.check_stopped()
+        } else {
+            Err(self.replacement.conflict(current.map(write::version)))
+        }
+    }
+}
+
+impl StagedWrite for MemoryStaged<'_> {
+    fn commit(self: Box<Self>) -> Result<Replaced, WorkspaceError> {
+        let mut held = self
+            .files
+            .held
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.check(&held)?;
+        let Self {
+            replacement,
+            normal,
+            content,
+            ..
+        } = *self;
+        let created = !held.contains_key(&normal);
+        let written = !replacement.changes_nothing();
+        if written {
+            held.insert(normal.clone(), content);
+        }
+        Ok(Replaced {
+            path: WorkspacePath::from_spelled(normal),
+            created,
+            written,
+        })
     }
 }
 

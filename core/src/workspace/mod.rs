@@ -14,15 +14,18 @@ mod local;
 mod memory;
 pub(crate) mod name;
 mod path;
+mod place;
 mod real;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;
+pub(crate) mod write;
 
 pub use local::LocalWorkspace;
 pub use memory::MemoryWorkspace;
 pub use path::WorkspacePath;
+pub use write::{Expectation, Replaced, Replacement, StagedWrite};
 
 use crate::search::{SearchBackend, TreeSearch};
 use a3s_code_contract::{ToolErrorKind, WorkspaceCapability};
@@ -87,7 +90,7 @@ pub trait OpenFile: Send + Sync {
     fn read_at(&self, offset: u64, buffer: &mut [u8], wait: Wait) -> Result<usize, WorkspaceError>;
 }
 
-/// Reading of files beneath a root. Every path is confined.
+/// Reading and writing of files beneath a root. Every path is confined.
 pub trait FileSystem: Send + Sync {
     /// Opens a regular file, following links that stay inside. Never waits for a pipe or device.
     ///
@@ -110,6 +113,41 @@ pub trait FileSystem: Send + Sync {
     /// As [`FileSystem::read_dir`].
     fn scan_dir(&self, path: &WorkspacePath, wait: Wait) -> Result<Vec<DirEntry>, WorkspaceError> {
         self.read_dir(path, wait)
+    }
+    /// The path of the file that this path reads or writes, links resolved; the file may be missing.
+    ///
+    /// # Errors
+    /// By kind: outside, a folder, not a regular file, a folder on the way that is none.
+    fn locate(&self, path: &WorkspacePath, wait: Wait) -> Result<WorkspacePath, WorkspaceError> {
+        let _ = wait;
+        Ok(path.clone())
+    }
+    /// Prepares a write up to its last step; parents that are missing are made. A backend that cannot write
+    /// has no other than this default. With [`Wait::Never`] it would always block.
+    ///
+    /// # Errors
+    /// By kind: as for reading, [`WorkspaceError::VersionConflict`], [`WorkspaceError::OffLimits`],
+    /// [`WorkspaceError::Stopped`], [`WorkspaceError::Unsupported`]. Nothing was changed then.
+    fn stage<'a>(
+        &'a self,
+        replacement: &Replacement<'a>,
+        wait: Wait,
+    ) -> Result<Box<dyn StagedWrite + 'a>, WorkspaceError> {
+        let _ = (replacement, wait);
+        Err(WorkspaceError::Unsupported(
+            "this workspace cannot write files".to_owned(),
+        ))
+    }
+    /// Writes a file, whole or not at all.
+    ///
+    /// # Errors
+    /// As [`FileSystem::stage`] and [`StagedWrite::commit`].
+    fn replace<'a>(
+        &'a self,
+        replacement: &Replacement<'a>,
+        wait: Wait,
+    ) -> Result<Replaced, WorkspaceError> {
+        self.stage(replacement, wait)?.commit()
     }
 }
 
@@ -211,6 +249,28 @@ pub enum WorkspaceError {
         /// The bound.
         max: u64,
     },
+    /// The file is not the one that was expected; it is as it was.
+    #[error("`{path}` is not what was expected ({expected}): it is {}", actual.as_deref().unwrap_or("missing"))]
+    VersionConflict {
+        /// The path.
+        path: String,
+        /// What was expected: `sha256:...` or words.
+        expected: String,
+        /// What is there, if anything.
+        actual: Option<String>,
+    },
+    /// The path leads to a file that this write may not touch.
+    #[error("`{path}` leads to control files, which this call may not change")]
+    OffLimits {
+        /// The path.
+        path: String,
+    },
+    /// The write was called off before its last step; the file is as it was.
+    #[error("the write of `{path}` was called off")]
+    Stopped {
+        /// The path.
+        path: String,
+    },
     /// The backend cannot do it.
     #[error("{0}")]
     Unsupported(String),
@@ -236,6 +296,17 @@ impl WorkspaceError {
                 size_bytes: *size,
                 max_bytes: *max,
             },
+            Self::VersionConflict {
+                path,
+                expected,
+                actual,
+            } => ToolErrorKind::VersionConflict {
+                path: path.clone(),
+                expected: expected.clone(),
+                actual: actual.clone(),
+            },
+            Self::OffLimits { .. } => ToolErrorKind::PermissionDenied { reason: message },
+            Self::Stopped { .. } => ToolErrorKind::Cancelled { op: message },
             Self::Outside { .. }
             | Self::InvalidPath { .. }
             | Self::IsDirectory { .. }
@@ -244,7 +315,7 @@ impl WorkspaceError {
             | Self::LinkLoop { .. } => ToolErrorKind::invalid("path", message),
             Self::WouldBlock | Self::Unsupported(_) => ToolErrorKind::Unsupported { message },
             Self::Io { source, .. } => match source.kind() {
-                std::io::ErrorKind::PermissionDenied => {
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                     ToolErrorKind::PermissionDenied { reason: message }
                 }
                 _ => ToolErrorKind::Transport { op: message },

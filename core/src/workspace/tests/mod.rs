@@ -2,6 +2,7 @@
 
 mod links;
 mod vectors;
+mod writes;
 
 use super::test_support::Scratch;
 use super::{FileSystem, LocalWorkspace, Wait, Workspace, WorkspaceError};
@@ -19,6 +20,16 @@ fn open(root: &str, way: &str) -> LocalWorkspace {
         LocalWorkspace::open(root, true)
     } else {
         LocalWorkspace::open_stepwise(root, true)
+    };
+    opened.unwrap()
+}
+
+/// The same, and it may be written.
+fn open_writable(root: &str, way: &str) -> LocalWorkspace {
+    let opened = if way == "kernel" {
+        LocalWorkspace::open(root, false)
+    } else {
+        LocalWorkspace::open_stepwise(root, false)
     };
     opened.unwrap()
 }

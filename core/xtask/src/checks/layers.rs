@@ -8,7 +8,8 @@ use serde_json::Value;
 /// What each crate of the workspace may depend on within it.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("a3s-code-contract", &[]),
-    ("a3s-code-core", &["a3s-code-contract"]),
+    ("a3s-code-spawn", &[]),
+    ("a3s-code-core", &["a3s-code-contract", "a3s-code-spawn"]),
     ("a3s-code-bridge", &["a3s-code-contract", "a3s-code-core"]),
     ("a3s-code-capi", &["a3s-code-contract", "a3s-code-bridge"]),
     ("a3s-code-node", &["a3s-code-contract", "a3s-code-bridge"]),
