@@ -18,6 +18,7 @@ mod method;
 mod options;
 mod result;
 mod schema;
+mod verification;
 
 pub use capabilities::{OutputKind, ToolCapabilities};
 pub use error::{ErrorCode, ErrorPayload};
@@ -36,6 +37,10 @@ pub use result::{
     ToolErrorKind, ToolResult, Trust,
 };
 pub use schema::{definitions, schema_hash};
+pub use verification::{
+    VERIFICATION_REPORT_SCHEMA, VerificationCheck, VerificationCommand, VerificationPreset,
+    VerificationReport, VerificationStatus, VerificationSummary,
+};
 
 /// Largest integer that every language of the wire keeps exactly: 2^53 - 1.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

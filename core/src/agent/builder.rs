@@ -92,6 +92,7 @@ impl SessionBuilder {
             questions: resolved.queue,
             hidden: options.wire.hidden_tools.into_iter().collect(),
             presented,
+            reports: crate::verification::Reports::default(),
         });
         reserved.keep(&inner);
         // The agent may have been closed while the workspace was opened.

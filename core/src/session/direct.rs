@@ -294,7 +294,7 @@ impl AgentSession {
         settled.value.ok_or_else(|| no_value(tool))
     }
 
-    async fn invoke(
+    pub(super) async fn invoke(
         &self,
         origin: Origin,
         name: &str,

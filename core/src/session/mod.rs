@@ -6,6 +6,7 @@
 mod direct;
 mod options;
 mod surface;
+mod verify;
 
 pub use direct::CallOptions;
 pub use options::SessionOptions;
@@ -15,6 +16,7 @@ use crate::error::Result;
 use crate::governance::{ActiveSkillLimits, ConfirmationQueue, Hook, Hooks, PendingConfirmation};
 use crate::kernel::Kernel;
 use crate::tools::Tool;
+use crate::verification::Reports;
 use a3s_code_contract::{ActiveTool, ToolArtifact};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,6 +43,7 @@ pub(crate) struct Inner {
     pub(crate) questions: Option<Arc<ConfirmationQueue>>,
     pub(crate) hidden: BTreeSet<String>,
     pub(crate) presented: bool,
+    pub(crate) reports: Reports,
 }
 
 impl AgentSession {
