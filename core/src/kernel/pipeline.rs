@@ -21,7 +21,7 @@ use crate::governance::{
     sanitize_value,
 };
 use crate::tools::{
-    OutputSink, PathUse, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue,
+    OutputSink, PathUse, RefusedContent, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue,
 };
 use crate::workspace::WorkspacePath;
 use a3s_code_contract::{PermissionDecision, ToolCapabilities, ToolErrorKind, ToolResult};
@@ -306,6 +306,30 @@ impl Kernel {
         }
     }
 
+    /// What keeps the content of some files from a governed search that was allowed.
+    fn refused_content(&self, live: &Live) -> Option<RefusedContent> {
+        let checker = &self.parts.permissions;
+        if !live.origin.passes_through(Gate::Permission) || !checker.refuses_files() {
+            return None;
+        }
+        let checker = Arc::clone(checker);
+        let root = self
+            .workspace()
+            .ok()?
+            .root()
+            .trim_end_matches('/')
+            .to_owned();
+        Some(Arc::new(move |ways| {
+            let absolute: Vec<String> = ways.iter().map(|path| format!("{root}/{path}")).collect();
+            let all: Vec<&str> = ways
+                .iter()
+                .copied()
+                .chain(absolute.iter().map(|path| &**path))
+                .collect();
+            checker.refuses_content(&all)
+        }))
+    }
+
     /// Runs the tool under its deadline and its cancellation.
     async fn run(
         self: &Arc<Self>,
@@ -351,6 +375,7 @@ impl Kernel {
                 .origin
                 .passes_through(Gate::ControlFiles)
                 .then_some(leads_to_control_file),
+            refused_content: self.refused_content(live),
         };
         let running = AssertUnwindSafe(tool.run(call)).catch_unwind();
         let ended = match supervise(running, limit, &live.frame.scope).await {
