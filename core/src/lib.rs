@@ -19,11 +19,13 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod conversation;
 mod error;
 pub mod event;
 pub mod evidence;
 pub mod governance;
 pub mod kernel;
+pub mod model;
 mod process;
 pub mod search;
 pub mod session;

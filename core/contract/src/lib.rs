@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod capabilities;
+mod conversation;
 mod error;
 mod event;
 mod host;
@@ -21,6 +22,10 @@ mod schema;
 mod verification;
 
 pub use capabilities::{OutputKind, ToolCapabilities};
+pub use conversation::{
+    AgentResult, ContentBlock, ForcedStop, Message, Role, ScriptedToolCall, ScriptedTurn,
+    TokenUsage,
+};
 pub use error::{ErrorCode, ErrorPayload};
 pub use event::{EVENT_TYPES, EventEnvelope, EventMetadata, EventSpec, EventVersion};
 pub use host::{HostCallInput, HostReply, HostToolSpec};

@@ -3,6 +3,7 @@
 //! A session knows neither the bindings nor a model's wire format. It owns its kernel; closing it cancels what
 //! runs, waits for it to settle, and gives everything back.
 
+mod converse;
 mod direct;
 mod options;
 mod surface;
@@ -12,6 +13,7 @@ pub use direct::CallOptions;
 pub use options::SessionOptions;
 pub(crate) use options::resolve;
 
+use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::governance::{ActiveSkillLimits, ConfirmationQueue, Hook, Hooks, PendingConfirmation};
 use crate::kernel::Kernel;
@@ -44,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) hidden: BTreeSet<String>,
     pub(crate) presented: bool,
     pub(crate) reports: Reports,
+    pub(crate) conversation: Arc<Conversation>,
 }
 
 impl AgentSession {
