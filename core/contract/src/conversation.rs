@@ -1,5 +1,6 @@
 //! What is said between an application, a model and tools.
 
+use crate::{EventEnvelope, ToolDefinition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -174,4 +175,81 @@ pub struct ScriptedTurn {
     /// Fails the request with this message instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// A model for the conversations of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+pub enum ModelConfig {
+    /// Answers from a list, for tests.
+    Scripted {
+        /// The answers, one a request.
+        turns: Vec<ScriptedTurn>,
+    },
+}
+
+/// A model that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenedModel {
+    /// Its handle.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub handle: u64,
+}
+
+/// A request that a scripted model was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelRequest {
+    /// Everything it was told, as text.
+    pub text: String,
+    /// What holds for the whole conversation.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub system: Option<String>,
+    /// The conversation.
+    pub messages: Vec<Message>,
+    /// The tools it was shown.
+    pub tools: Vec<ToolDefinition>,
+}
+
+/// A run that was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenedRun {
+    /// Its handle.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub handle: u64,
+    /// Its id.
+    pub run_id: String,
+}
+
+/// Events of a run, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunEvents {
+    /// The events since the last batch; at least one unless the run has ended.
+    pub events: Vec<EventEnvelope>,
+    /// True when no event comes after these.
+    pub ended: bool,
+}
+
+/// A question about a call that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingConfirmation {
+    /// Id of the call.
+    pub tool_id: String,
+    /// Name of the tool.
+    pub tool_name: String,
+    /// Its arguments.
+    pub args: Value,
+    /// Why it is asked.
+    pub reason: String,
+    /// How long it still waits, in milliseconds.
+    pub remaining_ms: u32,
 }

@@ -23,8 +23,8 @@ mod verification;
 
 pub use capabilities::{OutputKind, ToolCapabilities};
 pub use conversation::{
-    AgentResult, ContentBlock, ForcedStop, Message, Role, ScriptedToolCall, ScriptedTurn,
-    TokenUsage,
+    AgentResult, ContentBlock, ForcedStop, Message, ModelConfig, ModelRequest, OpenedModel,
+    OpenedRun, PendingConfirmation, Role, RunEvents, ScriptedToolCall, ScriptedTurn, TokenUsage,
 };
 pub use error::{ErrorCode, ErrorPayload};
 pub use event::{EVENT_TYPES, EventEnvelope, EventMetadata, EventSpec, EventVersion};

@@ -43,6 +43,11 @@ impl RunStream {
         self.feed.next().await
     }
 
+    /// An event that is there already; none when there is none now.
+    pub fn take_ready(&mut self) -> Option<EventEnvelope> {
+        self.feed.take_ready()
+    }
+
     /// Cancels the run; its last event still comes.
     pub fn cancel(&self) {
         self.scope.cancel();

@@ -134,23 +134,31 @@ impl RunFeed {
         }
     }
 
+    /// An event that is there already.
+    pub(crate) fn take_ready(&self) -> Option<EventEnvelope> {
+        let queue = self.queue.as_ref()?;
+        let mut state = queue.lock();
+        let (event, bytes) = state.events.pop_front()?;
+        state.bytes -= bytes;
+        let room = !state.is_full();
+        drop(state);
+        if room {
+            queue.taken.notify_waiters();
+        }
+        Some(event)
+    }
+
     /// The next event; none after the last. One reader.
     pub(crate) async fn next(&self) -> Option<EventEnvelope> {
         let queue = self.queue.as_ref()?;
         loop {
             let added = queue.added.notified();
+            if let Some(event) = self.take_ready() {
+                return Some(event);
+            }
             {
-                let mut state = queue.lock();
-                if let Some((event, bytes)) = state.events.pop_front() {
-                    state.bytes -= bytes;
-                    let room = !state.is_full();
-                    drop(state);
-                    if room {
-                        queue.taken.notify_waiters();
-                    }
-                    return Some(event);
-                }
-                if state.ended || state.abandoned {
+                let state = queue.lock();
+                if state.events.is_empty() && (state.ended || state.abandoned) {
                     return None;
                 }
             }
