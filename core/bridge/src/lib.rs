@@ -17,6 +17,7 @@ mod guard;
 mod handle;
 mod host;
 mod mailbox;
+mod integers;
 mod message;
 mod operation;
 mod runtime;
