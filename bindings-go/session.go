@@ -18,6 +18,10 @@ type Session struct {
 	root  string
 }
 
+	// tools are its own. Their handlers often refer to the session, so nothing that outlives it may hold them.
+	mu    sync.Mutex
+	tools []*Tool
+
 // sessionState is what a session leaves behind when it is collected.
 type sessionState struct {
 	client *client
@@ -28,9 +32,9 @@ type sessionState struct {
 	refs []int64
 }
 
-func newSession(agent *Agent, c *client, opened openedSession, refs []int64) *Session {
-	state := &sessionState{client: c, handle: uint64(opened.Handle), refs: refs}
-	session := &Session{agent: agent, state: state, id: opened.SessionID, root: opened.Workspace}
+func newSession(agent *Agent, c *client, opened openedSession, added registered) *Session {
+	state := &sessionState{client: c, handle: uint64(opened.Handle), refs: added.refs}
+	session := &Session{agent: agent, state: state, id: opened.SessionID, root: opened.Workspace, tools: added.tools}
 	runtime.AddCleanup(session, func(state *sessionState) { state.forget() }, state)
 	return session
 }
@@ -47,16 +51,29 @@ func (s *sessionState) forget() {
 
 func (s *Session) native() (*client, uint64, error) {
 	if s.state.ending.isDone() || s.agent.state.ending.isDone() {
+	if s == nil || s.state == nil {
+		return nil, 0, errNeverOpened("the session", "Agent.Session")
+	}
 		return nil, 0, errSessionClosed()
 	}
 	return s.state.client, s.state.handle, nil
 }
 
 // SessionID is the id of the session.
-func (s *Session) SessionID() string { return s.id }
+func (s *Session) SessionID() string {
+	if s == nil {
+		return ""
+	}
+	return s.id
+}
 
 // Workspace is the root of the workspace.
-func (s *Session) Workspace() string { return s.root }
+func (s *Session) Workspace() string {
+	if s == nil {
+		return ""
+	}
+	return s.root
+}
 
 // RegisterTool adds a tool written in Go; runs that started earlier do not see it.
 //
@@ -66,19 +83,22 @@ func (s *Session) RegisterTool(ctx context.Context, tool Tool) error {
 	if err != nil {
 		return err
 	}
-	specs, refs, err := c.handlers.add([]Tool{tool})
+	specs, added, err := c.handlers.add([]Tool{tool})
 	if err != nil {
 		return err
 	}
 	arguments := arguments{}
 	arguments.add("tool", specs[0])
 	if err := callNothing(ctx, s, "session.registerTool", &arguments); err != nil {
-		c.handlers.remove(refs)
+		c.handlers.remove(added.refs)
 		return err
 	}
 	// A handler stays until the session ends, also after UnregisterTool: a run keeps its tools.
 	s.state.mu.Lock()
-	s.state.refs = append(s.state.refs, refs...)
+	s.mu.Lock()
+	s.tools = append(s.tools, added.tools...)
+	s.mu.Unlock()
+	s.state.refs = append(s.state.refs, added.refs...)
 	s.state.mu.Unlock()
 	return nil
 }
@@ -130,6 +150,9 @@ func (s *Session) Close(ctx context.Context) error {
 func (s *sessionState) close() error {
 	if _, err := s.client.do(context.Background(), s.handle, "session.close", nil, nil, nil); err != nil {
 		return err
+	}
+	if s == nil || s.state == nil {
+		return errNeverOpened("the session", "Agent.Session")
 	}
 	s.forget()
 	return nil
