@@ -10,17 +10,18 @@ import (
 	"sync"
 )
 
-// Session is one workspace and what happens in it. Close it when it is no longer needed.
+// Session is one workspace and what happens in it. Close it when it is no longer needed; one that is forgotten
+// is closed when it is collected. Only an Agent makes one: methods of another fail with HANDLE_CLOSED.
 type Session struct {
 	agent *Agent // kept so that an agent lives as long as its sessions
 	state *sessionState
 	id    string
 	root  string
-}
 
 	// tools are its own. Their handlers often refer to the session, so nothing that outlives it may hold them.
 	mu    sync.Mutex
 	tools []*Tool
+}
 
 // sessionState is what a session leaves behind when it is collected.
 type sessionState struct {
@@ -50,10 +51,10 @@ func (s *sessionState) forget() {
 }
 
 func (s *Session) native() (*client, uint64, error) {
-	if s.state.ending.isDone() || s.agent.state.ending.isDone() {
 	if s == nil || s.state == nil {
 		return nil, 0, errNeverOpened("the session", "Agent.Session")
 	}
+	if s.state.ending.isDone() || s.agent.state.ending.isDone() {
 		return nil, 0, errSessionClosed()
 	}
 	return s.state.client, s.state.handle, nil
@@ -94,10 +95,10 @@ func (s *Session) RegisterTool(ctx context.Context, tool Tool) error {
 		return err
 	}
 	// A handler stays until the session ends, also after UnregisterTool: a run keeps its tools.
-	s.state.mu.Lock()
 	s.mu.Lock()
 	s.tools = append(s.tools, added.tools...)
 	s.mu.Unlock()
+	s.state.mu.Lock()
 	s.state.refs = append(s.state.refs, added.refs...)
 	s.state.mu.Unlock()
 	return nil
@@ -139,6 +140,9 @@ func (s *Session) IsClosed() bool {
 //
 // When ctx ends first, Close returns its error and the session goes on closing; another Close waits for it.
 func (s *Session) Close(ctx context.Context) error {
+	if s == nil || s.state == nil {
+		return errNeverOpened("the session", "Agent.Session")
+	}
 	if s.agent.state.ending.isDone() {
 		return nil
 	}
@@ -150,9 +154,6 @@ func (s *Session) Close(ctx context.Context) error {
 func (s *sessionState) close() error {
 	if _, err := s.client.do(context.Background(), s.handle, "session.close", nil, nil, nil); err != nil {
 		return err
-	}
-	if s == nil || s.state == nil {
-		return errNeverOpened("the session", "Agent.Session")
 	}
 	s.forget()
 	return nil
