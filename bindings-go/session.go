@@ -168,6 +168,18 @@ func (r *ToolResult) DecodeMetadata(value any) error {
 	return json.Unmarshal(r.Metadata, value)
 }
 
+// Evidence is what the result says of its own text: the metadata "a3s_tool_result_evidence". Every result of a
+// call has it; nil for a value that is none.
+func (r *ToolResult) Evidence() *ToolResultEvidence {
+	var metadata struct {
+		Evidence *ToolResultEvidence `json:"a3s_tool_result_evidence"`
+	}
+	if r == nil || json.Unmarshal(r.Metadata, &metadata) != nil {
+		return nil
+	}
+	return metadata.Evidence
+}
+
 // ErrorType is the type of the error kind, such as "not_found"; empty when the call did not fail with a
 // kind. Tolerate types you do not know.
 func (r *ToolResult) ErrorType() string {

@@ -7,7 +7,7 @@ import { asArtifact, asJson, asNothing } from './decode.js';
 import { SessionMethods } from './generated/session.js';
 import type { OpenedSession, WireHostToolSpec, WireSessionOptions } from './generated/types.js';
 import type { HostTool } from './host-tool.js';
-import type { ToolArtifact, ToolResult } from './result.js';
+import type { ToolArtifact } from './result.js';
 import { invalid, isPlain } from './wire.js';
 
 /** Options of a session. Every one may be left out; unknown keys are refused. */

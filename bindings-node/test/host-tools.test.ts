@@ -213,7 +213,7 @@ describe('handlers', () => {
     expect((await session.tool('count', {})).output).toBe('2');
     const typo = { ...hostTool('typo', () => 'x'), desciption: 'd' } as never;
     await expect(session.registerTool(typo)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
-    await expect(session.registerTool(typo)).rejects.toThrow('`desciption`');
+    await expect(session.registerTool(typo)).rejects.toThrow('`description`');
   });
 
   it('progress is taken while the call runs', async () => {

@@ -71,6 +71,38 @@ describe('signals', () => {
     await expect(call).rejects.toMatchObject({ name: 'AbortError' });
   });
 
+  it('a wrong option or argument is named with its bound, or with the name that was meant', async () => {
+    const agent = await debugAgent();
+    const root = await workspace();
+    const options: Array<[object, object, string]> = [
+      [{ sesionId: 'x' }, { field: 'sesionId', suggestion: 'sessionId' }, 'did you mean `sessionId`?'],
+      [{ queueLimits: { maxActve: 1 } }, { field: 'queueLimits.maxActve', suggestion: 'maxActive' }, '`maxActive`'],
+      [{ queueLimits: { maxActive: 'x' } }, { field: 'queueLimits.maxActive', bound: '1 to 1024' }, 'not text'],
+      [{ artifactStoreLimits: { maxBytes: 2 ** 53 } }, { field: 'artifactStoreLimits.maxBytes' }, '0 to 9007199254740991'],
+      [{ artifactStoreLimits: { maxBytes: 2 ** 65 } }, { field: 'artifactStoreLimits.maxBytes' }, '9007199254740991'],
+      [{ sessionId: '../x' }, { field: 'sessionId' }, '1 to 128'],
+      [{ tools: [{ ...hostTool('x', () => ''), desc: 'd' }] }, { field: 'tools[0].desc' }, 'is not known'],
+    ];
+    for (const [wrong, details, text] of options) {
+      const error = await agent.sessionAsync(root, wrong as never).catch((thrown: unknown) => thrown);
+      expect(error, JSON.stringify(wrong)).toMatchObject({ code: 'SESSION_CONFIGURATION_ERROR', details });
+      expect((error as Error).message).toContain(text);
+    }
+    const session = await open({ a: 'x' });
+    const calls: Array<[Promise<unknown>, string]> = [
+      [session.readFile('a', { offset: -1 }), 'options.offset'],
+      [session.readFile(5 as never), 'path'],
+      [session.readFile('../a'), 'path'],
+      [session.grep('('), 'pattern'],
+      [session.registerTool({ ...hostTool('x', () => ''), desc: 'd' } as never), 'tool.desc'],
+    ];
+    for (const [call, argument] of calls) {
+      const error = await call.catch((thrown: unknown) => thrown);
+      expect(error, argument).toMatchObject({ code: 'INVALID_ARGUMENT', details: { argument } });
+      expect((error as Error).message).not.toMatch(/invalid type|expected|query|file_path/);
+    }
+  });
+
   it('options of a call with a key nobody knows are refused by name', async () => {
     const session = await open({ a: 'x' });
     const agent = await debugAgent();

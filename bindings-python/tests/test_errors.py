@@ -14,6 +14,7 @@ from conftest import REPOSITORY, Counting, Open, host_tool
 from a3s_code import (
     A3SError,
     Agent,
+    HandleClosed,
     InvalidArgument,
     Panic,
     SessionConfigurationError,
@@ -205,3 +206,38 @@ def test_keywords_of_methods_stay_type_errors(agent: Agent, open_session: Open) 
         session.tool("debug_noop", arguments={})
     with pytest.raises(TypeError):
         SessionOptions(sesion_id="x")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "text"),
+    [
+        ({"session_id": "../x"}, "sessionId", "1 to 128"),
+        ({"artifact_store_limits": {"max_bytes": 2**53}}, "artifactStoreLimits.maxBytes", "2**53-1"),
+        ({"artifact_store_limits": {"max_bytes": 2**70}}, "artifactStoreLimits.maxBytes", "2**53-1"),
+        ({"queue_limits": {"max_active": "x"}}, "queueLimits.maxActive", "1 to 1024"),
+        ({"queue_limits": {"max_active": []}}, "queueLimits.maxActive", "not a list"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_named_with_its_bound(
+    agent: Agent, tmp_path: Path, options: Any, field: str, text: str
+) -> None:
+    with pytest.raises(SessionConfigurationError) as caught:
+        agent.session(tmp_path, options)
+    assert caught.value.details["field"] == field
+    assert text.replace("2**53-1", str(2**53 - 1)) in str(caught.value)
+
+
+def test_a_closed_agent_lists_no_sessions(runtime: DebugRuntime) -> None:
+    agent = Agent.create(runtime=runtime)
+    assert agent.list_sessions() == []
+    agent.close()
+    with pytest.raises(HandleClosed):
+        agent.list_sessions()
+
+
+def test_evidence_is_typed(open_session: Open) -> None:
+    result = open_session({"a.txt": "text"}).tool("read", {"file_path": "a.txt"})
+    assert result.evidence.loss_mode == "none"
+    assert result.evidence.projected_bytes == len(result.output.encode())
+    assert result.metadata is not None
+    assert result.evidence.repeat_key == result.metadata["a3s_tool_result_evidence"]["repeat_key"]

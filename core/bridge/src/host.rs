@@ -307,8 +307,8 @@ fn read_reply(json: &[u8], data: &[u8]) -> Result<ToolOutput, String> {
     let reply: HostReply = if json.is_empty() {
         HostReply::default()
     } else {
-        let text = std::str::from_utf8(json)
-            .map_err(|error| format!("its JSON is not UTF-8: {error}"))?;
+        let text =
+            std::str::from_utf8(json).map_err(|error| format!("its JSON is not UTF-8: {error}"))?;
         if let Some(place) = integers::oversized(text) {
             return Err(format!(
                 "`{place}` is a whole number outside -{MAX_INTEGER} to {MAX_INTEGER}, which not every language keeps; \

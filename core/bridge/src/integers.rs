@@ -131,7 +131,10 @@ mod tests {
     #[test]
     fn a_number_is_found_by_its_first_byte() {
         let text = r#"{"options":{"limits":{"maxBytes":1e999}}}"#;
-        assert_eq!(path_of(text, 33).as_deref(), Some("options.limits.maxBytes"));
+        assert_eq!(
+            path_of(text, 33).as_deref(),
+            Some("options.limits.maxBytes")
+        );
         assert_eq!(path_of(text, 34), None);
     }
 

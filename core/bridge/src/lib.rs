@@ -16,10 +16,11 @@ mod entry;
 mod guard;
 mod handle;
 mod host;
-mod mailbox;
 mod integers;
+mod mailbox;
 mod message;
 mod operation;
+mod refusal;
 mod runtime;
 mod state;
 
