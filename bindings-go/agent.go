@@ -8,7 +8,8 @@ import (
 	"runtime"
 )
 
-// Agent opens sessions. Close it when it is no longer needed.
+// Agent opens sessions. It holds threads and memory until Close; one that is forgotten is closed when it is
+// collected, whenever that may be. Only NewAgent makes one: methods of another fail with HANDLE_CLOSED.
 type Agent struct {
 	state *agentState
 }
@@ -26,6 +27,9 @@ type agentState struct {
 func NewAgent(ctx context.Context, options ...AgentOption) (*Agent, error) {
 	var settings agentSettings
 	for _, option := range options {
+		if option == nil {
+			return nil, invalidArgument("options", "hold nil")
+		}
 		option(&settings)
 	}
 	runtimeOptions, err := encode("threads", settings.runtime)
@@ -79,6 +83,9 @@ func (s *agentState) forget() {
 }
 
 func (a *Agent) native() (*client, uint64, error) {
+	if a == nil || a.state == nil {
+		return nil, 0, errNeverOpened("the agent", "NewAgent")
+	}
 	if a.state.ending.isDone() {
 		return nil, 0, errClosed("the agent")
 	}
@@ -96,30 +103,30 @@ func (a *Agent) Session(ctx context.Context, workspace string, options *SessionO
 	if err != nil {
 		return nil, err
 	}
-	var refs []int64
+	var added registered
 	arguments := arguments{}
 	arguments.add("workspace", workspace)
 	if options != nil {
-		specs, added, err := c.handlers.add(options.Tools)
+		specs, tools, err := c.handlers.add(options.Tools)
 		if err != nil {
 			return nil, err
 		}
-		refs = added
+		added = tools
 		arguments.add("options", struct {
 			*SessionOptions
 			Tools []hostToolSpec `json:"tools,omitzero"`
 		}{options, specs})
 	}
-	session, err := a.open(ctx, c, handle, &arguments, refs)
+	session, err := a.open(ctx, c, handle, &arguments, added)
 	runtime.KeepAlive(a)
 	if err != nil {
-		c.handlers.remove(refs)
+		c.handlers.remove(added.refs)
 		return nil, err
 	}
 	return session, nil
 }
 
-func (a *Agent) open(ctx context.Context, c *client, handle uint64, arguments *arguments, refs []int64) (*Session, error) {
+func (a *Agent) open(ctx context.Context, c *client, handle uint64, arguments *arguments, added registered) (*Session, error) {
 	encoded, err := arguments.encoded()
 	if err != nil {
 		return nil, err
@@ -132,7 +139,7 @@ func (a *Agent) open(ctx context.Context, c *client, handle uint64, arguments *a
 	if err != nil {
 		return nil, err
 	}
-	return newSession(a, c, opened, refs), nil
+	return newSession(a, c, opened, added), nil
 }
 
 // discardSession closes a session that was opened although its caller had given up.
@@ -169,6 +176,9 @@ func (a *Agent) IsClosed() bool {
 //
 // When ctx ends first, Close returns its error and the agent goes on closing; another Close waits for it.
 func (a *Agent) Close(ctx context.Context) error {
+	if a == nil || a.state == nil {
+		return errNeverOpened("the agent", "NewAgent")
+	}
 	err := a.state.ending.run(ctx, a.state.close)
 	runtime.KeepAlive(a)
 	return err

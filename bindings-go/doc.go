@@ -11,8 +11,14 @@
 // made, were cancelled, or came after Close. Every error is an *Error with a stable code, to compare with
 // errors.Is(err, code.ErrNotFound).
 //
+// There is no model behind it yet: what calls a tool is the program, directly with Session.Tool or under the
+// rules of the session with Session.GovernedTool.
+//
 // All methods may be called from any goroutine. A context that ends makes its call return at once, with
 // an error that errors.Is finds to be context.Canceled or context.DeadlineExceeded; the work behind it is
-// stopped. Agents and sessions hold resources until Close; what is forgotten is released when it is
-// collected, which is a net and not a plan.
+// stopped. A handler of the program's own that does not heed its context is left to itself.
+//
+// Agents and sessions hold threads and memory until Close, which is the right way to end them. One that nothing
+// refers to any more, not counting the handlers of its own tools, is closed when it is collected; that may be
+// much later, and its calls end without being waited for.
 package code

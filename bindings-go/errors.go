@@ -85,6 +85,11 @@ func errClosed(what string) error {
 	return &Error{Code: CodeHandleClosed, Message: what + " is closed"}
 }
 
+// errNeverOpened is the error of a call on a nil pointer or on a value that was not made by this package.
+func errNeverOpened(what, maker string) error {
+	return &Error{Code: CodeHandleClosed, Message: what + " was never opened: " + maker + " does that"}
+}
+
 // errSessionClosed is the error of a call on a closed session.
 func errSessionClosed() error {
 	return &Error{Code: CodeSessionClosed, Message: "the session is closed"}

@@ -2,8 +2,10 @@ package code
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -72,5 +74,57 @@ func TestMistakesOfTheCallerAreTyped(t *testing.T) {
 	}
 	if result, err := session.Tool(t.Context(), "debug_noop", []int{1}); err == nil && result.ErrorType() != "invalid_argument" {
 		t.Error(result, err)
+	}
+}
+
+func TestAWrongOptionIsNamedWithItsBound(t *testing.T) {
+	agent := openAgent(t)
+	for field, wrong := range map[string]struct {
+		options SessionOptions
+		bound   string
+	}{
+		"sessionId":                    {SessionOptions{SessionID: "../x"}, "1 to 128"},
+		"artifactStoreLimits.maxBytes": {SessionOptions{ArtifactStoreLimits: &ArtifactStoreLimits{MaxBytes: Ptr[int64](1 << 53)}}, "9007199254740991"},
+		"queueLimits.maxActive":        {SessionOptions{QueueLimits: &QueueLimits{MaxActive: Ptr[int64](-1)}}, "1 to 1024"},
+	} {
+		_, err := agent.Session(t.Context(), t.TempDir(), &wrong.options)
+		var failure *Error
+		if !errors.As(err, &failure) || failure.Code != CodeSessionConfiguration {
+			t.Errorf("%s: %v", field, err)
+			continue
+		}
+		var details struct{ Field string }
+		if err := json.Unmarshal(failure.Details, &details); err != nil || details.Field != field {
+			t.Errorf("%s: %s", field, failure.Details)
+		}
+		if !strings.Contains(failure.Message, wrong.bound) {
+			t.Error(failure.Message)
+		}
+	}
+	session, err := agent.Session(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = session.Grep(t.Context(), "(")
+	var failure *Error
+	if !errors.As(err, &failure) || !strings.Contains(string(failure.Details), `"argument":"pattern"`) {
+		t.Error(err)
+	}
+	if closeNow(t, agent); agent.IsClosed() {
+		if _, err := agent.ListSessions(t.Context()); !errors.Is(err, ErrHandleClosed) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEvidenceIsTyped(t *testing.T) {
+	session := openSession(t, nil, map[string]string{"a.txt": "text"})
+	result := succeeded(t, session, "read", m{"file_path": "a.txt"})
+	evidence := result.Evidence()
+	if evidence == nil || evidence.LossMode != LossModeNone || evidence.ProjectedBytes != int64(len(result.Output)) {
+		t.Errorf("%+v", evidence)
+	}
+	if (&ToolResult{}).Evidence() != nil {
+		t.Error("there is evidence of nothing")
 	}
 }

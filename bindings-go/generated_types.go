@@ -5,7 +5,7 @@ package code
 import "encoding/json"
 
 // schemaHash is the fingerprint of the contract; a library with another one is refused.
-const schemaHash = "457a0e7a248ebf9b"
+const schemaHash = "75b4e7a79d12e345"
 
 // ActiveTool: a call that is running now.
 type ActiveTool struct {
@@ -133,10 +133,10 @@ type hostReply struct {
 	// Message of what the handler threw; makes the call fail with exit code 1.
 	HostError string `json:"hostError,omitzero"`
 
-	// Facts about the result, an object.
+	// Facts about the result, an object. Whole numbers in it are within 2^53 - 1.
 	Metadata json.RawMessage `json:"metadata,omitzero"`
 
-	// False when the tool failed; true when left out.
+	// False when the tool failed; true when left out. An error kind means failure, whatever this says.
 	Success *bool `json:"success,omitzero"`
 }
 
@@ -151,15 +151,36 @@ type hostToolSpec struct {
 	// Number by which the binding finds the handler again; never reused in a process.
 	HostRef int64 `json:"hostRef"`
 
-	// 1 to 64 of `A-Z a-z 0-9 _ -`; taken and built-in names are refused.
+	// 1 to 64 of `A-Z a-z 0-9 _ -`. Refused are names that are taken, that begin with `mcp__`, or that are reserved for built-in tools, in any case and whether a session offers them or not: `ask_user`, `ask_user_form`, `background`, `bash`, `batch`, `bm25`, `code_diagnostics`, `code_format`, `code_navigation`, `code_symbols`, `download`, `dynamic_workflow`, `edit`, `generate_object`, `git`, `glob`, `grep`, `ls`, `parallel_task`, `patch`, `program`, `read`, `search`, `search_skills`, `skill`, `task`, `update_plan`, `web_fetch`, `web_search`, `write`.
 	Name string `json:"name"`
 
-	// JSON Schema of its arguments, an object.
+	// JSON Schema of its arguments, which are an object: its top has `"type": "object"` or no `type`.
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 
 	// Time limit of a call in milliseconds, 1 to 86,400,000; 600,000 when left out.
 	TimeoutMS *int64 `json:"timeoutMs,omitzero"`
 }
+
+// LossMode: what was lost between a tool's text and the text that a result shows.
+type LossMode string
+
+// Words of LossMode.
+const (
+	// Nothing was lost.
+	LossModeNone LossMode = "none"
+
+	// Only the beginning is shown.
+	LossModeBoundedPreview LossMode = "bounded_preview"
+
+	// The beginning and the end are shown.
+	LossModeHeadTail LossMode = "head_tail"
+
+	// Sampled or folded, and not cut.
+	LossModeDeterministicTransform LossMode = "deterministic_transform"
+
+	// Sampled or folded, and then cut.
+	LossModeComposite LossMode = "composite"
+)
 
 // openedAgent: what opening an agent gives.
 type openedAgent struct {
@@ -325,7 +346,7 @@ type SessionOptions struct {
 	// Sandbox for commands.
 	Sandbox *SandboxSettings `json:"sandbox,omitzero"`
 
-	// Id of the session, unique among the live sessions of the agent; made up when left out.
+	// Id of the session: 1 to 128 of `A-Z a-z 0-9 . _ -`, unique among the live sessions of the agent; made up when left out.
 	SessionID string `json:"sessionId,omitzero"`
 
 	// How tools are presented to the model.
@@ -444,6 +465,51 @@ type ToolResult struct {
 
 	// How far the text may be trusted.
 	Trust Trust `json:"trust,omitzero"`
+}
+
+// ToolResultEvidence: what a result says of its own text: `a3s.code.tool-result-evidence.v1`, the metadata `a3s_tool_result_evidence`.
+type ToolResultEvidence struct {
+	// Projected minus original bytes.
+	ByteDelta int64 `json:"byte_delta"`
+
+	// Digest of the tool's text.
+	ContentDigest string `json:"content_digest"`
+
+	// `inline:` and the digest, or the artifact's URI when something was lost.
+	ContentRef string `json:"content_ref"`
+
+	// Projected minus original estimate.
+	EstimatedTokenDelta int64 `json:"estimated_token_delta"`
+
+	// What happened.
+	LossMode LossMode `json:"loss_mode"`
+
+	// Size of the tool's text in bytes.
+	OriginalBytes int64 `json:"original_bytes"`
+
+	// Estimate for the tool's text; not a provider's count.
+	OriginalEstimatedTokens int64 `json:"original_estimated_tokens"`
+
+	// Size of the text that is shown in bytes.
+	ProjectedBytes int64 `json:"projected_bytes"`
+
+	// Digest of the text that is shown.
+	ProjectedDigest string `json:"projected_digest"`
+
+	// Estimate for the text that is shown; not a provider's count.
+	ProjectedEstimatedTokens int64 `json:"projected_estimated_tokens"`
+
+	// Equal for results of equal text.
+	RepeatKey string `json:"repeat_key"`
+
+	// `a3s.code.tool-result-evidence.v1`.
+	Schema string `json:"schema"`
+
+	// Name of the estimator.
+	TokenEstimator string `json:"token_estimator"`
+
+	// Version of the transformation, also when nothing was changed.
+	TransformAlgorithm string `json:"transform_algorithm"`
 }
 
 // ToolResultTransformPolicy: how long results are shortened: `a3s.code.tool-result-transform-policy.v1`. All fields are required.

@@ -3,6 +3,7 @@ package code
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
@@ -142,6 +143,98 @@ func TestForgottenObjectsAreReleased(t *testing.T) {
 		}
 		return runtime.NumGoroutine() <= before
 	})
+}
+
+// The threads of an agent go with it, also when a handler refers to the session that holds it.
+func TestForgottenAgentsGiveTheirThreadsBack(t *testing.T) {
+	forget := func() {
+		agent, err := NewAgent(t.Context(), withDebug())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var session *Session
+		session, err = agent.Session(t.Context(), t.TempDir(), &SessionOptions{Tools: []Tool{handling("self", func(context.Context, *ToolCall) (ToolOutput, error) {
+			return Text(session.SessionID()), nil
+		})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		succeeded(t, session, "self", nil)
+		own := handling("more", func(context.Context, *ToolCall) (ToolOutput, error) { return Text(session.SessionID()), nil })
+		if err := session.RegisterTool(t.Context(), own); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		succeeded(t, session, "more", nil)
+		succeeded(t, session, "debug_wait", m{"ms": 1})
+	}
+	forget()
+	eventually(t, "the release of the first agent", func() bool { runtime.GC(); return nativeCounts()["runtimes"] == 0 })
+	threads := statusNumber(t, "Threads")
+	for range 8 {
+		forget()
+	}
+	eventually(t, "the release of all handles", func() bool {
+		runtime.GC()
+		for _, count := range nativeCounts() {
+			if count > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	// Each agent had several; a few of Go's own may have come.
+	eventually(t, "the end of the threads", func() bool { return statusNumber(t, "Threads") <= threads+4 })
+}
+
+func TestWhatWasNeverOpenedFailsWithAnError(t *testing.T) {
+	ctx := t.Context()
+	for _, agent := range []*Agent{nil, {}} {
+		if _, err := agent.Session(ctx, t.TempDir(), nil); !errors.Is(err, ErrHandleClosed) {
+			t.Error(err)
+		}
+		if _, err := agent.ListSessions(ctx); !errors.Is(err, ErrHandleClosed) {
+			t.Error(err)
+		}
+		if _, err := agent.CloseSession(ctx, "x"); !errors.Is(err, ErrHandleClosed) {
+			t.Error(err)
+		}
+		if err := agent.Close(ctx); !errors.Is(err, ErrHandleClosed) {
+			t.Error(err)
+		}
+		if !agent.IsClosed() || agent.SdkCapabilities() != nil {
+			t.Error("it is open")
+		}
+	}
+	for _, session := range []*Session{nil, {}} {
+		for name, call := range map[string]func() error{
+			"Tool":         func() error { _, err := session.Tool(ctx, "ls", nil); return err },
+			"ReadFile":     func() error { _, err := session.ReadFile(ctx, "a"); return err },
+			"LS":           func() error { _, err := session.LS(ctx, ""); return err },
+			"Glob":         func() error { _, err := session.Glob(ctx, "*"); return err },
+			"GetArtifact":  func() error { _, err := session.GetArtifact(ctx, "a3s://x"); return err },
+			"RegisterTool": func() error { return session.RegisterTool(ctx, emitting("x", "")) },
+			"Unregister":   func() error { _, err := session.UnregisterTool(ctx, "x"); return err },
+			"Close":        func() error { return session.Close(ctx) },
+		} {
+			if err := call(); !errors.Is(err, ErrHandleClosed) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if !session.IsClosed() || session.ToolNames() != nil || session.ToolDefinitions() != nil ||
+			session.SessionID() != "" || session.Workspace() != "" {
+			t.Error("it is open")
+		}
+	}
+	for _, call := range []*ToolCall{nil, {}} {
+		if _, err := call.InvokeTool(ctx, "ls", nil); !errors.Is(err, ErrHandleClosed) {
+			t.Error(err)
+		}
+		call.Progress("text")
+	}
+	if _, err := NewAgent(ctx, nil); !errors.Is(err, ErrInvalidArgument) {
+		t.Error(err)
+	}
 }
 
 // An object in use is not collected under its call: nothing here refers to the agent or the session once the

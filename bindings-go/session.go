@@ -10,12 +10,17 @@ import (
 	"sync"
 )
 
-// Session is one workspace and what happens in it. Close it when it is no longer needed.
+// Session is one workspace and what happens in it. Close it when it is no longer needed; one that is forgotten
+// is closed when it is collected. Only an Agent makes one: methods of another fail with HANDLE_CLOSED.
 type Session struct {
 	agent *Agent // kept so that an agent lives as long as its sessions
 	state *sessionState
 	id    string
 	root  string
+
+	// tools are its own. Their handlers often refer to the session, so nothing that outlives it may hold them.
+	mu    sync.Mutex
+	tools []*Tool
 }
 
 // sessionState is what a session leaves behind when it is collected.
@@ -28,9 +33,9 @@ type sessionState struct {
 	refs []int64
 }
 
-func newSession(agent *Agent, c *client, opened openedSession, refs []int64) *Session {
-	state := &sessionState{client: c, handle: uint64(opened.Handle), refs: refs}
-	session := &Session{agent: agent, state: state, id: opened.SessionID, root: opened.Workspace}
+func newSession(agent *Agent, c *client, opened openedSession, added registered) *Session {
+	state := &sessionState{client: c, handle: uint64(opened.Handle), refs: added.refs}
+	session := &Session{agent: agent, state: state, id: opened.SessionID, root: opened.Workspace, tools: added.tools}
 	runtime.AddCleanup(session, func(state *sessionState) { state.forget() }, state)
 	return session
 }
@@ -46,6 +51,9 @@ func (s *sessionState) forget() {
 }
 
 func (s *Session) native() (*client, uint64, error) {
+	if s == nil || s.state == nil {
+		return nil, 0, errNeverOpened("the session", "Agent.Session")
+	}
 	if s.state.ending.isDone() || s.agent.state.ending.isDone() {
 		return nil, 0, errSessionClosed()
 	}
@@ -53,10 +61,20 @@ func (s *Session) native() (*client, uint64, error) {
 }
 
 // SessionID is the id of the session.
-func (s *Session) SessionID() string { return s.id }
+func (s *Session) SessionID() string {
+	if s == nil {
+		return ""
+	}
+	return s.id
+}
 
 // Workspace is the root of the workspace.
-func (s *Session) Workspace() string { return s.root }
+func (s *Session) Workspace() string {
+	if s == nil {
+		return ""
+	}
+	return s.root
+}
 
 // RegisterTool adds a tool written in Go; runs that started earlier do not see it.
 //
@@ -66,19 +84,22 @@ func (s *Session) RegisterTool(ctx context.Context, tool Tool) error {
 	if err != nil {
 		return err
 	}
-	specs, refs, err := c.handlers.add([]Tool{tool})
+	specs, added, err := c.handlers.add([]Tool{tool})
 	if err != nil {
 		return err
 	}
 	arguments := arguments{}
 	arguments.add("tool", specs[0])
 	if err := callNothing(ctx, s, "session.registerTool", &arguments); err != nil {
-		c.handlers.remove(refs)
+		c.handlers.remove(added.refs)
 		return err
 	}
 	// A handler stays until the session ends, also after UnregisterTool: a run keeps its tools.
+	s.mu.Lock()
+	s.tools = append(s.tools, added.tools...)
+	s.mu.Unlock()
 	s.state.mu.Lock()
-	s.state.refs = append(s.state.refs, refs...)
+	s.state.refs = append(s.state.refs, added.refs...)
 	s.state.mu.Unlock()
 	return nil
 }
@@ -119,6 +140,9 @@ func (s *Session) IsClosed() bool {
 //
 // When ctx ends first, Close returns its error and the session goes on closing; another Close waits for it.
 func (s *Session) Close(ctx context.Context) error {
+	if s == nil || s.state == nil {
+		return errNeverOpened("the session", "Agent.Session")
+	}
 	if s.agent.state.ending.isDone() {
 		return nil
 	}
@@ -142,6 +166,18 @@ func (r *ToolResult) DecodeMetadata(value any) error {
 		return nil
 	}
 	return json.Unmarshal(r.Metadata, value)
+}
+
+// Evidence is what the result says of its own text: the metadata "a3s_tool_result_evidence". Every result of a
+// call has it; nil for a value that is none.
+func (r *ToolResult) Evidence() *ToolResultEvidence {
+	var metadata struct {
+		Evidence *ToolResultEvidence `json:"a3s_tool_result_evidence"`
+	}
+	if r == nil || json.Unmarshal(r.Metadata, &metadata) != nil {
+		return nil
+	}
+	return metadata.Evidence
 }
 
 // ErrorType is the type of the error kind, such as "not_found"; empty when the call did not fail with a

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+	"weak"
 )
 
 // Tool is a tool written in Go.
@@ -36,7 +37,7 @@ type Tool struct {
 
 	// Handler does the work. It should return soon after ctx ends, which happens when the call is
 	// cancelled, has run out of time, or its session closes; context.Cause tells which by ErrCancelled or
-	// ErrTimeout, and what the handler returns later is dropped. An error
+	// ErrTimeout. Returning then ends the wait for it, and what it returns is dropped. An error
 	// that it returns, a panic, and the end of its goroutine are a failed result with exit code 1 and the
 	// message in the metadata under "host_error".
 	Handler func(ctx context.Context, call *ToolCall) (ToolOutput, error)
@@ -47,10 +48,11 @@ type ToolOutput struct {
 	// Output is the text, UTF-8.
 	Output string
 
-	// Failed makes it the result of a failed call, with exit code 1.
+	// Failed makes it the result of a failed call, with exit code 1; so does an ErrorKind.
 	Failed bool
 
-	// Metadata are facts about the result, anything that encoding/json writes as an object; may be nil.
+	// Metadata are facts about the result, anything that encoding/json writes as an object; may be nil. Whole
+	// numbers outside -(2^53 - 1) to 2^53 - 1 are refused.
 	Metadata any
 
 	// ErrorKind says how it failed; a ToolErrorKind, or anything that encoding/json writes as an object
@@ -100,7 +102,7 @@ func (c *ToolCall) Bind(value any) error {
 // Progress reports a piece of output, or with an empty text a sign of life. Text that is not UTF-8 is
 // dropped.
 func (c *ToolCall) Progress(text string) {
-	if utf8.ValidString(text) {
+	if c != nil && utf8.ValidString(text) {
 		nativeProgress(c.hostCall, text)
 	}
 }
@@ -148,7 +150,12 @@ func guarded(run func()) {
 	run()
 }
 
-func (c *ToolCall) native() (*client, uint64, error) { return c.client, c.hostCall, nil }
+func (c *ToolCall) native() (*client, uint64, error) {
+	if c == nil || c.client == nil {
+		return nil, 0, errNeverOpened("the call", "a Session")
+	}
+	return c.client, c.hostCall, nil
+}
 
 // Text is the output of a call that went well.
 func Text(text string) ToolOutput { return ToolOutput{Output: text} }
@@ -156,24 +163,41 @@ func Text(text string) ToolOutput { return ToolOutput{Output: text} }
 // lastHostRef numbers handlers: the library tells them apart by a number that is unique in the process.
 var lastHostRef atomic.Int64
 
-// handlers are the handlers of a client by their number.
+// handlers are the handlers of a client by their number. The client lives on while its pump runs, so it holds
+// them weakly: their session holds them.
 type handlers struct {
-	byRef sync.Map // int64 to *Tool
+	byRef sync.Map // int64 to weak.Pointer[Tool]
+}
+
+// registered are tools that were taken in, to be held by their session.
+type registered struct {
+	refs  []int64
+	tools []*Tool
 }
 
 // add takes tools in and describes them as the library needs them.
-func (h *handlers) add(tools []Tool) (specs []hostToolSpec, refs []int64, err error) {
+func (h *handlers) add(tools []Tool) (specs []hostToolSpec, added registered, err error) {
 	for at := range tools {
 		tool := tools[at]
 		spec, err := tool.spec()
 		if err != nil {
-			h.remove(refs)
-			return nil, nil, err
+			h.remove(added.refs)
+			return nil, registered{}, err
 		}
-		h.byRef.Store(spec.HostRef, &tool)
-		specs, refs = append(specs, spec), append(refs, spec.HostRef)
+		h.byRef.Store(spec.HostRef, weak.Make(&tool))
+		specs = append(specs, spec)
+		added.refs, added.tools = append(added.refs, spec.HostRef), append(added.tools, &tool)
 	}
-	return specs, refs, nil
+	return specs, added, nil
+}
+
+// find gives the tool of a number; nil when it is gone.
+func (h *handlers) find(ref int64) *Tool {
+	found, _ := h.byRef.Load(ref)
+	if tool, ok := found.(weak.Pointer[Tool]); ok {
+		return tool.Value()
+	}
+	return nil
 }
 
 func (h *handlers) remove(refs []int64) {
@@ -216,9 +240,8 @@ func (c *client) startHostCall(m message) {
 		replyError(m.id, "the call cannot be read: "+err.Error())
 		return
 	}
-	found, ok := c.handlers.byRef.Load(input.HostRef)
-	tool, _ := found.(*Tool)
-	if !ok || tool == nil {
+	tool := c.handlers.find(input.HostRef)
+	if tool == nil {
 		replyError(m.id, "the tool "+input.Name+" is gone")
 		return
 	}

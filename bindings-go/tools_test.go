@@ -2,8 +2,10 @@ package code
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -327,5 +329,74 @@ func TestWhatACallOwnsIsClosedWithIt(t *testing.T) {
 	}
 	if wait(t, order) != "freed" {
 		t.Error("the resource of a cancelled call was not freed")
+	}
+}
+
+// A handler that returns because its context has ended ends the wait; one that does not holds its call for
+// another half second.
+func TestALateAnswerEndsTheWait(t *testing.T) {
+	late := handling("late", func(ctx context.Context, _ *ToolCall) (ToolOutput, error) {
+		<-ctx.Done()
+		return Text("late"), nil
+	})
+	failing := handling("failing", func(ctx context.Context, _ *ToolCall) (ToolOutput, error) {
+		<-ctx.Done()
+		return ToolOutput{}, ctx.Err()
+	})
+	late.Timeout, failing.Timeout = 100*time.Millisecond, 100*time.Millisecond
+	session := openSession(t, &SessionOptions{Tools: []Tool{late, failing}}, nil)
+	for _, name := range []string{"late", "failing"} {
+		start := time.Now()
+		result := tool(t, session, name, nil)
+		if result.ErrorType() != "timeout" {
+			t.Errorf("%s: %s %s", name, result.ErrorKind, result.Output)
+		}
+		if took := time.Since(start); took > 450*time.Millisecond {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+}
+
+func TestAnErrorKindMakesTheCallFail(t *testing.T) {
+	session := openSession(t, &SessionOptions{Tools: []Tool{handling("odd", func(context.Context, *ToolCall) (ToolOutput, error) {
+		return ToolOutput{Output: "x", ErrorKind: m{"type": "not_found", "path": "x"}}, nil
+	})}}, nil)
+	if result := tool(t, session, "odd", nil); result.ExitCode != 1 || result.ErrorType() != "not_found" {
+		t.Errorf("%d %s", result.ExitCode, result.ErrorKind)
+	}
+}
+
+func TestWholeNumbersOfMetadataAreBounded(t *testing.T) {
+	session := openSession(t, &SessionOptions{Tools: []Tool{
+		handling("fits", func(context.Context, *ToolCall) (ToolOutput, error) {
+			numbers := []any{1<<53 - 1, -(1<<53 - 1), math.Copysign(0, -1), 0.5, 1e300}
+			return ToolOutput{Metadata: m{"numbers": numbers}}, nil
+		}),
+		handling("large", func(_ context.Context, call *ToolCall) (ToolOutput, error) {
+			var args struct{ N json.Number }
+			if err := call.Bind(&args); err != nil {
+				return ToolOutput{}, err
+			}
+			return ToolOutput{Metadata: m{"deep": []any{m{"n": json.RawMessage(args.N)}}}}, nil
+		}),
+	}}, nil)
+	var metadata struct{ Numbers json.RawMessage }
+	if err := succeeded(t, session, "fits", nil).DecodeMetadata(&metadata); err != nil {
+		t.Fatal(err)
+	}
+	if want := "[9007199254740991,-9007199254740991,0,0.5,1e+300]"; string(metadata.Numbers) != want {
+		t.Errorf("%s, want %s", metadata.Numbers, want)
+	}
+	for _, n := range []string{"9007199254740992", "-9007199254740992", "18446744073709551615", "1180591620717411303424"} {
+		result := tool(t, session, "large", m{"N": n})
+		var metadata struct {
+			HostError string `json:"host_error"`
+		}
+		if err := result.DecodeMetadata(&metadata); err != nil || result.ExitCode != 1 {
+			t.Errorf("%s: exit code %d, %v", n, result.ExitCode, err)
+		}
+		if !strings.Contains(metadata.HostError, "metadata.deep[0].n") || !strings.Contains(metadata.HostError, "9007199254740991") {
+			t.Errorf("%s: %s", n, metadata.HostError)
+		}
 	}
 }

@@ -43,7 +43,7 @@ export class Agent extends AgentMethods {
       args: { workspace, options: wire },
       decode: (message) => this.#opened(asJson<OpenedSession>(message), handlers),
       owner: this,
-      signal: callOptions?.signal,
+      options: callOptions,
       abandon: (session) => void session.close().catch(() => {}),
     });
   }
@@ -65,7 +65,7 @@ export function openAgent(client: Client, source?: AgentSource, options?: CallOp
     method: 'agent.create',
     args: { source },
     decode: (message) => new Agent(client, asJson<OpenedAgent>(message).handle),
-    signal: options?.signal,
+    options,
     abandon: (agent) =>
       void client.call({ target: agent.handle, method: 'agent.close', args: {}, decode: asNothing }).catch(() => {}),
   });

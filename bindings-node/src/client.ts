@@ -7,10 +7,11 @@
 import { AsyncResource } from 'node:async_hooks';
 import native from '#native';
 import type { NativeMessage } from '#native';
+import { reasonOf, signalOf, type CallOptions } from './crossing.js';
 import { asJson, type Decoder } from './decode.js';
 import { HandleClosedError, InternalError } from './generated/errors.js';
 import { HostCalls, type HandlerOwner } from './host-calls.js';
-import { encode, errorOf, invalid, messageOf } from './wire.js';
+import { encode, errorOf, messageOf, utf8 } from './wire.js';
 
 const COMPLETION = 1;
 const HOST_CALL = 2;
@@ -25,6 +26,12 @@ const INLINE_MS = 4;
 /** Longest delay of a timer. The timer does nothing; it only keeps the process alive. */
 const FOREVER_MS = 2 ** 31 - 1;
 
+/** A text that travels beside the JSON, and what it is called. */
+export interface Beside {
+  name: string;
+  text: string;
+}
+
 /** One call to make. */
 export interface Request<T> {
   target: number;
@@ -35,8 +42,11 @@ export interface Request<T> {
   session?: number;
   /** Kept alive until the call has ended. */
   owner?: object | undefined;
-  signal?: AbortSignal | undefined;
+  /** As the caller gave them. */
+  options?: CallOptions | null | undefined;
   data?: Buffer | undefined;
+  /** The argument that travels as `data`. */
+  beside?: Beside | undefined;
   /** The arguments as JSON text, in place of `args`. */
   json?: string;
   /** Gives back what a call brought after its caller had stopped waiting. */
@@ -112,18 +122,20 @@ export class Client {
 
   /** Calls a method. Never throws: every failure is a rejection. */
   call<T>(request: Request<T>): Promise<T> {
-    const { decode, signal } = request;
+    const { decode } = request;
     let reply: number | NativeMessage;
+    let signal: AbortSignal | undefined;
     try {
-      checkSignal(signal);
-      if (signal?.aborted) return Promise.reject(signal.reason);
+      signal = signalOf(request.options);
+      if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
       if (this.#closed) throw closed();
       const json = request.json ?? encode(request.args);
-      reply = native.call(request.target, this.#mailbox, request.method, json, request.data, decode.text === true);
+      const data = request.beside === undefined ? request.data : utf8(request.beside.text, request.beside.name);
+      reply = native.call(request.target, this.#mailbox, request.method, json, data, decode.text === true);
     } catch (error) {
       return Promise.reject(error);
     }
-    if (typeof reply === 'number') return this.#pending(reply, request);
+    if (typeof reply === 'number') return this.#pending(reply, request, signal);
     return this.#inline(reply, decode);
   }
 
@@ -147,15 +159,15 @@ export class Client {
     return answer;
   }
 
-  #pending<T>(op: number, request: Request<T>): Promise<T> {
+  #pending<T>(op: number, request: Request<T>, signal: AbortSignal | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const { signal, decode, abandon } = request;
+      const { decode, abandon } = request;
       let waiting = true;
       const abort = () => {
         if (!waiting) return;
         waiting = false;
         native.cancel(op);
-        reject(signal?.reason);
+        reject(signal === undefined ? undefined : reasonOf(signal));
       };
       const thrown = new Map<string, unknown>();
       const operation: Operation & { owner: object | undefined } = {
@@ -255,12 +267,6 @@ function unexpected(method: string): Error {
 
 function unreadable(error: unknown): Error {
   return new InternalError({ code: 'INTERNAL_ERROR', message: `unreadable answer of the library: ${messageOf(error)}`, cause: error });
-}
-
-function checkSignal(signal: unknown): asserts signal is AbortSignal | undefined {
-  if (signal !== undefined && typeof (signal as AbortSignal).addEventListener !== 'function') {
-    throw invalid('`options.signal` is not an AbortSignal', 'options.signal');
-  }
 }
 
 /** The error of a message, with the application's own error behind it where one is known. */

@@ -1,8 +1,8 @@
 // Calls of the application's tools that run now.
 //
 // A handler runs from a promise, in the asynchronous context of the call that caused it, so that nothing it
-// throws reaches the pump. It is answered at most once; when the library no longer needs it, its signal is
-// aborted, what it owned is released, and what it may still return is dropped.
+// throws reaches the pump. It is answered at most once. When the library no longer needs it, its signal is
+// aborted and what it owned is released; its answer is still sent, because it ends the wait for it.
 
 import type { AsyncResource } from 'node:async_hooks';
 import native from '#native';
@@ -12,7 +12,10 @@ import { asToolResult } from './decode.js';
 import { CancelledError, HandleClosedError, TimeoutError } from './generated/errors.js';
 import type { HostCallInput } from './generated/types.js';
 import { canRelease, releaseAll, type HostTool, type OwnedResource, type ToolContext, type ToolReply } from './host-tool.js';
-import { encode, invalid, messageOf, wellFormed } from './wire.js';
+import { encode, invalid, isPlain, messageOf, unknownKey, wellFormed } from './wire.js';
+
+/** What a handler may return beside its text. */
+const REPLY_KEYS = ['output', 'success', 'metadata', 'errorKind'];
 
 /** A session, as far as its handlers are concerned. */
 export interface HandlerOwner {
@@ -26,6 +29,8 @@ interface Running {
   /** Why the library no longer needs the answer, once it does not. */
   reason: Error | undefined;
   readonly owned: OwnedResource[];
+  /** The release of what it owned, once that has begun before its end. */
+  released: Promise<void> | undefined;
   readonly deadlineMs: number;
   /** Kept alive while its handler runs. */
   readonly owner: HandlerOwner;
@@ -69,7 +74,7 @@ export class HostCalls {
       answerError(message.id, `the handler of tool \`${input.name}\` is no longer there`);
       return;
     }
-    const running: Running = { controller: undefined, reason: undefined, owned: [], deadlineMs: input.deadlineMs, owner };
+    const running: Running = { controller: undefined, reason: undefined, owned: [], released: undefined, deadlineMs: input.deadlineMs, owner };
     this.#running.set(message.id, running);
     this.#changed();
     const cause = this.#causeOf(message.owner, input);
@@ -86,7 +91,7 @@ export class HostCalls {
     );
   }
 
-  /** The library no longer needs the answer. */
+  /** The library no longer needs the answer. The handler that heeds it may still end the wait with one. */
   cancel(id: number): void {
     const running = this.#running.get(id);
     if (running === undefined) return;
@@ -98,7 +103,7 @@ export class HostCalls {
     try {
       running.controller?.abort(running.reason);
     } finally {
-      void releaseAll(running.owned, warn);
+      running.released = releaseAll(running.owned, warn);
       this.#changed();
     }
   }
@@ -110,8 +115,10 @@ export class HostCalls {
 
   async #end(id: number, running: Running, reply: () => void): Promise<void> {
     try {
+      await running.released;
       await releaseAll(running.owned, warn);
-      if (this.#running.get(id) === running) reply();
+      // Also when it was called off: numbers of host calls are not used again, so a late answer hurts nobody.
+      reply();
     } catch (error) {
       warn(error);
     } finally {
@@ -169,7 +176,7 @@ export class HostCalls {
           method: 'hostCall.invokeTool',
           args: { name, args },
           decode: asToolResult,
-          signal: options?.signal,
+          options,
         });
       },
       own(resource) {
@@ -203,6 +210,8 @@ function answer(id: number, tool: string, reply: ToolReply): void {
     if (typeof reply === 'string') {
       text = wellFormed(reply, 'output');
     } else if (typeof reply === 'object' && reply !== null && typeof reply.output === 'string') {
+      const unknown = isPlain(reply) ? unknownKey(reply, REPLY_KEYS) : undefined;
+      if (unknown !== undefined) throw invalid(`what the handler of tool \`${tool}\` returned has ${unknown.text}`, unknown.key);
       text = wellFormed(reply.output, 'output');
       json = encode({ success: reply.success, metadata: reply.metadata, errorKind: reply.errorKind });
     } else {

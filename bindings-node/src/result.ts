@@ -1,6 +1,6 @@
 // Results as an application sees them.
 
-import type { ToolErrorKind, Trust, WireToolArtifact, WireToolResult } from './generated/types.js';
+import type { ToolErrorKind, ToolResultEvidence, Trust, WireToolArtifact, WireToolResult } from './generated/types.js';
 
 /** Result of one tool call. A failed call is a result too: look at `exitCode`. */
 export class ToolResult {
@@ -27,6 +27,11 @@ export class ToolResult {
     this.metadata = (wire.metadata as Record<string, any> | null | undefined) ?? undefined;
     this.errorKind = wire.errorKind ?? undefined;
     this.trust = wire.trust ?? 'workspace_data';
+  }
+
+  /** What the result says of its own text: `metadata.a3s_tool_result_evidence`. Every result has it. */
+  get evidence(): ToolResultEvidence {
+    return this.metadata?.['a3s_tool_result_evidence'] as ToolResultEvidence;
   }
 
   /** `metadata` as JSON text. */

@@ -8,7 +8,7 @@ import { SessionMethods } from './generated/session.js';
 import type { OpenedSession, WireHostToolSpec, WireSessionOptions } from './generated/types.js';
 import type { HostTool } from './host-tool.js';
 import type { ToolArtifact } from './result.js';
-import { invalid } from './wire.js';
+import { invalid, isPlain } from './wire.js';
 
 /** Options of a session. Every one may be left out; unknown keys are refused. */
 export interface SessionOptions extends Omit<WireSessionOptions, 'tools'> {
@@ -101,9 +101,23 @@ export function splitOptions(options: SessionOptions | undefined): {
 /** A tool as it crosses: everything but its handler. */
 function describe(tool: HostTool, place: string): WireHostToolSpec {
   if (typeof tool !== 'object' || tool === null) throw invalid(`\`${place}\` is not an object`, place);
-  const { handler, ...spec } = tool;
+  // An instance of a class has fields of its own business; a written-out object has only what is meant.
+  const { handler, ...spec } = isPlain(tool) ? tool : contractFields(tool);
   if (typeof handler !== 'function') {
     throw invalid(`\`${place}.handler\` is not a function`, `${place}.handler`);
   }
   return { ...spec, hostRef: native.nextHostRef() } as WireHostToolSpec;
+}
+
+/** The fields that the contract knows, also where they come from a class. */
+function contractFields(tool: HostTool): HostTool {
+  const { name, description, parameters, capabilities, timeoutMs, handler } = tool;
+  return {
+    name,
+    description,
+    parameters,
+    handler,
+    ...(capabilities === undefined ? {} : { capabilities }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
 }

@@ -85,10 +85,29 @@ export function invalid(message: string, argument?: string, cause?: unknown): A3
   });
 }
 
+/** Whether an object was written out, so that a key nobody knows is a mistake and not a part of a class. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** The first key that is none of `allowed`, with a text that says so and names those; undefined values do not count. */
+export function unknownKey(value: object, allowed: readonly string[]): { key: string; text: string } | undefined {
+  const key = Object.keys(value).find((name) => !allowed.includes(name) && (value as Record<string, unknown>)[name] !== undefined);
+  if (key === undefined) return undefined;
+  return { key, text: `an unknown key \`${key}\`; known are ${allowed.map((name) => `\`${name}\``).join(', ')}` };
+}
+
 /** Refuses text that has no UTF-8 form. */
 export function wellFormed(text: string, what: string): string {
   if (!text.isWellFormed()) throw invalid(`${what} holds a lone surrogate, so it has no UTF-8 form`, what);
   return text;
+}
+
+/** The bytes of a text that travels beside the JSON. */
+export function utf8(text: string, name: string): Buffer {
+  if (typeof text !== 'string') throw invalid(`\`${name}\` is not text`, name);
+  return Buffer.from(wellFormed(text, name));
 }
 
 /** The exception for an error message; `cause` is the application's own error behind it, if any. */

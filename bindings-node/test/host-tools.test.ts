@@ -126,6 +126,96 @@ describe('handlers', () => {
     context.progress('late, and harmless');
   });
 
+  it('an answer that comes because of the signal ends the wait, and the call stays timed out', async () => {
+    const late = hostTool('late', (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener('abort', () => resolve('late'))), { timeoutMs: 100 });
+    const throws = hostTool('throws', (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('late')))), { timeoutMs: 100 });
+    const session = await open({}, { tools: [late, throws] });
+    for (const name of ['late', 'throws']) {
+      const started = performance.now();
+      const result = await session.tool(name, {});
+      // A handler that answers nothing holds its call for another 500 ms.
+      expect(performance.now() - started, name).toBeLessThan(450);
+      expect(result.errorKind, name).toMatchObject({ type: 'timeout' });
+    }
+    await until(() => debugCounts().hostCalls === 0);
+  });
+
+  it('an error kind makes the call fail, whatever the answer says of its success', async () => {
+    const session = await open(
+      {},
+      { tools: [hostTool('odd', () => ({ output: 'x', success: true, errorKind: { type: 'not_found', path: 'x' } }))] },
+    );
+    expect(await session.tool('odd', {})).toMatchObject({ exitCode: 1, errorKind: { type: 'not_found' } });
+  });
+
+  it('an answer with a key nobody knows is refused by name', async () => {
+    class Reply {
+      output = 'text';
+      rows = 3;
+    }
+    const session = await open(
+      {},
+      {
+        tools: [
+          hostTool('typo', () => ({ output: 'x', metdata: {} }) as never),
+          hostTool('instance', () => new Reply()),
+        ],
+      },
+    );
+    const error = (await session.tool('typo', {})).metadata!.host_error;
+    expect(error).toContain('`metdata`');
+    for (const known of ['output', 'success', 'metadata', 'errorKind']) expect(error).toContain(`\`${known}\``);
+    expect(await session.tool('instance', {})).toMatchObject({ exitCode: 0, output: 'text' });
+  });
+
+  it('integers of metadata stay within 2^53 - 1, and minus zero is zero', async () => {
+    const numbers = [2 ** 53 - 1, -(2 ** 53 - 1), -0, 0.5, 1e-7, 1e300];
+    const session = await open(
+      {},
+      {
+        tools: [
+          hostTool('fits', () => ({ output: 'x', metadata: { numbers } })),
+          hostTool('large', (args) => ({ output: 'x', metadata: { deep: [{ n: args.sign * 2 ** args.power }] } })),
+        ],
+      },
+    );
+    const fits = await session.tool('fits', {});
+    expect(fits.metadata!.numbers).toEqual([2 ** 53 - 1, -(2 ** 53 - 1), 0, 0.5, 1e-7, 1e300]);
+    // From 10^21 on JavaScript spells a number as the floating-point number that it is.
+    for (const power of [53, 63, 64, 69]) {
+      for (const sign of [1, -1]) {
+        const large = await session.tool('large', { power, sign });
+        expect(large.exitCode, `2^${power}`).toBe(1);
+        expect(large.metadata!.host_error).toContain('metadata.deep[0].n');
+        expect(large.metadata!.host_error).toContain('9007199254740991');
+      }
+    }
+  });
+
+  it('a tool may be an instance of a class', async () => {
+    class Base {
+      readonly description = 'counts';
+      readonly parameters = { type: 'object' };
+      get name(): string {
+        return 'count';
+      }
+      handler(): string {
+        return `${++this.calls}`;
+      }
+      calls = 0;
+    }
+    class Derived extends Base {
+      readonly timeoutMs = 1_000;
+      readonly helper = { connection: new Map() };
+    }
+    const session = await open({}, { tools: [new Derived()] });
+    expect((await session.tool('count', {})).output).toBe('1');
+    expect((await session.tool('count', {})).output).toBe('2');
+    const typo = { ...hostTool('typo', () => 'x'), desciption: 'd' } as never;
+    await expect(session.registerTool(typo)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(session.registerTool(typo)).rejects.toThrow('`description`');
+  });
+
   it('progress is taken while the call runs', async () => {
     const session = await open(
       {},

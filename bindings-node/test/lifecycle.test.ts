@@ -57,6 +57,79 @@ describe('signals', () => {
     expect(result.output).toBe('waited');
   });
 
+  it('null is no signal, and a signal without a reason rejects as the platform does', async () => {
+    const session = await open();
+    expect((await session.tool('debug_noop', {}, { signal: null })).output).toBe('ok');
+    expect((await session.tool('debug_noop', {}, null as never)).output).toBe('ok');
+    const bare = Object.assign(new EventTarget(), { aborted: true, reason: undefined }) as AbortSignal;
+    const before = await session.tool('debug_noop', {}, { signal: bare }).catch((thrown: unknown) => thrown);
+    expect(before).toBeInstanceOf(DOMException);
+    expect(before).toMatchObject({ name: 'AbortError' });
+    const later = Object.assign(new EventTarget(), { aborted: false, reason: undefined }) as AbortSignal;
+    const call = session.tool('debug_wait', { ms: 60_000 }, { signal: later });
+    later.dispatchEvent(new Event('abort'));
+    await expect(call).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('a wrong option or argument is named with its bound, or with the name that was meant', async () => {
+    const agent = await debugAgent();
+    const root = await workspace();
+    const options: Array<[object, object, string]> = [
+      [{ sesionId: 'x' }, { field: 'sesionId', suggestion: 'sessionId' }, 'did you mean `sessionId`?'],
+      [{ queueLimits: { maxActve: 1 } }, { field: 'queueLimits.maxActve', suggestion: 'maxActive' }, '`maxActive`'],
+      [{ queueLimits: { maxActive: 'x' } }, { field: 'queueLimits.maxActive', bound: '1 to 1024' }, 'not text'],
+      [{ artifactStoreLimits: { maxBytes: 2 ** 53 } }, { field: 'artifactStoreLimits.maxBytes' }, '0 to 9007199254740991'],
+      [{ artifactStoreLimits: { maxBytes: 2 ** 65 } }, { field: 'artifactStoreLimits.maxBytes' }, '9007199254740991'],
+      [{ sessionId: '../x' }, { field: 'sessionId' }, '1 to 128'],
+      [{ tools: [{ ...hostTool('x', () => ''), desc: 'd' }] }, { field: 'tools[0].desc' }, 'is not known'],
+    ];
+    for (const [wrong, details, text] of options) {
+      const error = await agent.sessionAsync(root, wrong as never).catch((thrown: unknown) => thrown);
+      expect(error, JSON.stringify(wrong)).toMatchObject({ code: 'SESSION_CONFIGURATION_ERROR', details });
+      expect((error as Error).message).toContain(text);
+    }
+    const session = await open({ a: 'x' });
+    const calls: Array<[Promise<unknown>, string]> = [
+      [session.readFile('a', { offset: -1 }), 'options.offset'],
+      [session.readFile(5 as never), 'path'],
+      [session.readFile('../a'), 'path'],
+      [session.grep('('), 'pattern'],
+      [session.registerTool({ ...hostTool('x', () => ''), desc: 'd' } as never), 'tool.desc'],
+    ];
+    for (const [call, argument] of calls) {
+      const error = await call.catch((thrown: unknown) => thrown);
+      expect(error, argument).toMatchObject({ code: 'INVALID_ARGUMENT', details: { argument } });
+      expect((error as Error).message).not.toMatch(/invalid type|expected|query|file_path/);
+    }
+  });
+
+  it('options of a call with a key nobody knows are refused by name', async () => {
+    const session = await open({ a: 'x' });
+    const agent = await debugAgent();
+    const { signal } = new AbortController();
+    const calls: Array<Promise<unknown>> = [
+      session.tool('debug_noop', {}, { sginal: signal } as never),
+      session.readFile('a', {}, { sginal: signal } as never),
+      agent.sessionAsync(session.workspace, {}, { sginal: signal } as never),
+    ];
+    for (const call of calls) {
+      const error = await call.catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: { argument: 'options.sginal' } });
+      expect((error as Error).message).toContain('`signal`');
+    }
+    for (const wrong of [signal, 5, 'text']) {
+      await expect(session.tool('debug_noop', {}, wrong as never)).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        details: { argument: 'options' },
+      });
+    }
+    class Options {
+      readonly signal = signal;
+      readonly more = 1;
+    }
+    expect((await session.tool('debug_noop', {}, new Options())).output).toBe('ok');
+  });
+
   it('what is no signal is refused', async () => {
     const session = await open();
     await expect(session.tool('debug_noop', {}, { signal: {} as never })).rejects.toMatchObject({

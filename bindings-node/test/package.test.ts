@@ -39,6 +39,8 @@ describe('package', () => {
 
   it('its types hold for strict consumers of either module system', async () => {
     const source = await readFile(join(PACKAGE, 'test/consumer.ts'), 'utf8');
+    // What the README shows may be pasted into a file of TypeScript as it stands.
+    const shown = /```js\n(.*?)```/s.exec(await readFile(join(REPOSITORY, 'README.md'), 'utf8'))![1]!;
     const folder = join(PACKAGE, 'node_modules/.consumer');
     for (const type of ['module', 'commonjs']) {
       await mkdir(join(folder, type), { recursive: true });
@@ -50,7 +52,9 @@ describe('package', () => {
       await cp(join(PACKAGE, part), join(folder, 'node_modules/@a3s-lab/code', part), { recursive: true });
     }
     const options = ['--noEmit', '--ignoreConfig', '--strict', '--exactOptionalPropertyTypes', '--module', 'node16', '--target', 'es2022', '--lib', 'es2022,esnext.disposable', '--types', 'node'];
-    const files = ['module', 'commonjs'].map((type) => join(folder, type, 'main.ts'));
+    // It waits at its top, which only a module may.
+    await writeFile(join(folder, 'module', 'readme.ts'), shown);
+    const files = ['module/main.ts', 'commonjs/main.ts', 'module/readme.ts'].map((file) => join(folder, file));
     const tsc = join(PACKAGE, 'node_modules/typescript/bin/tsc');
     const done = await start(process.execPath, [tsc, ...options, ...files]).catch((error: { stdout: string }) => error);
     expect(done.stdout).toBe('');

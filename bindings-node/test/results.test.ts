@@ -22,6 +22,8 @@ describe('results', () => {
     expect(good.errorKindJson).toBeUndefined();
     expect(JSON.parse(good.metadataJson!)).toEqual(good.metadata);
     expect(good.trust).toBe('workspace_data');
+    expect(good.evidence.loss_mode).toBe('none');
+    expect(good.evidence).toBe(good.metadata!['a3s_tool_result_evidence']);
 
     const bad = await session.tool('read', { file_path: 'missing.txt' });
     expect(bad.name).toBe('read');

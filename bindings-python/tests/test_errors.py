@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import REPOSITORY, Counting, Open, host_tool
 
-from a3s_code import A3SError, Agent, InvalidArgument, Panic, Timeout, errors
+from a3s_code import (
+    A3SError,
+    Agent,
+    HandleClosed,
+    InvalidArgument,
+    Panic,
+    SessionConfigurationError,
+    SessionOptions,
+    Timeout,
+    errors,
+)
 from a3s_code.testing import DebugRuntime
 
 VECTORS = json.loads((REPOSITORY / "tests/conformance/json/vectors.json").read_text())
@@ -135,3 +147,97 @@ def test_a_message_that_is_too_large_is_refused(runtime: DebugRuntime) -> None:
     with pytest.raises(InvalidArgument):
         runtime.echo("x" * (64 * 1024 * 1024 + 1))
     assert runtime.echo("x" * 1_000_000).value == "x" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "suggestion"),
+    [
+        ({"sesion_id": "x"}, "sesion_id", "session_id"),
+        ({"sessionId": "x"}, "sessionId", "session_id"),
+        ({"queue_limits": {"max_actve": 1}}, "queue_limits.max_actve", "max_active"),
+        ({"permission_policy": {"denny": []}}, "permission_policy.denny", "deny"),
+        (
+            {"workspace_backend": {"type": "memory", "fles": {}}},
+            "workspace_backend.fles",
+            "files",
+        ),
+        ({"workspace_backend": {"type": "disk"}}, "workspace_backend.type", None),
+        ({"sandbox": {"mde": "auto"}}, "sandbox.mde", "mode"),
+        ({"queue_limits": 5}, "queue_limits", None),
+        ({"hidden_tools": 5}, "hidden_tools", None),
+        ({"tools": [{"nme": "x"}]}, "tools[0].nme", "name"),
+        ({"tools": 5}, "tools", None),
+        (5, "options", None),
+    ],
+)
+def test_a_wrong_option_is_named_with_the_nearest_right_one(
+    agent: Agent, tmp_path: Path, options: Any, field: str, suggestion: str | None
+) -> None:
+    with pytest.raises(SessionConfigurationError) as caught:
+        agent.session(tmp_path, options)
+    assert caught.value.details["field"] == field
+    assert caught.value.details.get("suggestion") == suggestion
+    assert f"`{field}`" in str(caught.value) and (suggestion or "") in str(caught.value)
+
+
+def test_wrong_arguments_are_named(agent: Agent, open_session: Open) -> None:
+    odd: Any = agent
+    for path in (None, 5, object()):
+        with pytest.raises(InvalidArgument) as caught:
+            odd.session(path)
+        assert caught.value.details["argument"] == "path"
+    session: Any = open_session({"a.txt": "x"})
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: session.read_file(None), "path"),
+        (lambda: session.read_file("a.txt", {"ofset": 1}), "options.ofset"),
+        (lambda: session.read_file("a.txt", 5), "options"),
+        (lambda: session.tool(None, {}), "name"),
+        (lambda: session.grep(5), "pattern"),
+    ]
+    for call, argument in calls:
+        with pytest.raises(InvalidArgument) as caught:
+            call()
+        assert caught.value.details["argument"] == argument
+
+
+def test_keywords_of_methods_stay_type_errors(agent: Agent, open_session: Open) -> None:
+    session: Any = open_session()
+    with pytest.raises(TypeError):
+        session.tool("debug_noop", arguments={})
+    with pytest.raises(TypeError):
+        SessionOptions(sesion_id="x")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "text"),
+    [
+        ({"session_id": "../x"}, "sessionId", "1 to 128"),
+        ({"artifact_store_limits": {"max_bytes": 2**53}}, "artifactStoreLimits.maxBytes", "2**53-1"),
+        ({"artifact_store_limits": {"max_bytes": 2**70}}, "artifactStoreLimits.maxBytes", "2**53-1"),
+        ({"queue_limits": {"max_active": "x"}}, "queueLimits.maxActive", "1 to 1024"),
+        ({"queue_limits": {"max_active": []}}, "queueLimits.maxActive", "not a list"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_named_with_its_bound(
+    agent: Agent, tmp_path: Path, options: Any, field: str, text: str
+) -> None:
+    with pytest.raises(SessionConfigurationError) as caught:
+        agent.session(tmp_path, options)
+    assert caught.value.details["field"] == field
+    assert text.replace("2**53-1", str(2**53 - 1)) in str(caught.value)
+
+
+def test_a_closed_agent_lists_no_sessions(runtime: DebugRuntime) -> None:
+    agent = Agent.create(runtime=runtime)
+    assert agent.list_sessions() == []
+    agent.close()
+    with pytest.raises(HandleClosed):
+        agent.list_sessions()
+
+
+def test_evidence_is_typed(open_session: Open) -> None:
+    result = open_session({"a.txt": "text"}).tool("read", {"file_path": "a.txt"})
+    assert result.evidence.loss_mode == "none"
+    assert result.evidence.projected_bytes == len(result.output.encode())
+    assert result.metadata is not None
+    assert result.evidence.repeat_key == result.metadata["a3s_tool_result_evidence"]["repeat_key"]

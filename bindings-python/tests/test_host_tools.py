@@ -104,10 +104,21 @@ def test_a_mapping_describes_a_tool_too(open_session: Open) -> None:
     assert session.tool("m", {}).output == "ok"
     with pytest.raises(InvalidArgument):
         session.register_tool({**described, "name": "read", "handler": lambda args, ctx: "x"})
+    handler = Counting()
+    for wrong, argument in [
+        ({**described, "name": "n", "handler": "text"}, "tool.handler"),
+        ({"name": "n"}, "tool.description"),
+        ({**described, "name": "n", "handler": handler, "timout_ms": 5}, "tool.timout_ms"),
+        (None, "tool"),
+    ]:
+        odd: Any = wrong
+        with pytest.raises(InvalidArgument) as caught:
+            session.register_tool(odd)
+        assert caught.value.details["argument"] == argument
+    with pytest.raises(InvalidArgument, match="timeout_ms"):
+        session.register_tool({**described, "name": "n", "handler": handler, "timout_ms": 5})
     with pytest.raises(TypeError):
-        session.register_tool({**described, "name": "n", "handler": "text"})
-    with pytest.raises(TypeError):
-        session.register_tool({"name": "n"})
+        Tool(name="n", description="d", parameters={}, handler="text")  # type: ignore[arg-type]
 
 
 def test_what_a_handler_raises_is_a_failed_result(open_session: Open, call: Call) -> None:
@@ -196,6 +207,192 @@ def test_a_plain_handler_that_hangs_sees_the_signal_at_its_limit(
     assert time.monotonic() - started < 5
     until(lambda: seen == [True])
     until(lambda: debug_counts()["hostCalls"] == 0)
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_an_answer_because_of_the_signal_ends_the_wait(
+    open_session: Open, call: Call, inline: bool
+) -> None:
+    async def coroutine(args: Any, ctx: ToolContext) -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "late"
+        return "never"
+
+    def plain(args: Any, ctx: ToolContext) -> str:
+        ctx.signal.wait(10)
+        return "late"
+
+    tools = [
+        host_tool("coroutine", coroutine, timeout_ms=100),
+        host_tool("plain", plain, timeout_ms=100, inline=inline and call is blocking),
+    ]
+    session = open_session(tools=tools)
+    for name in ("coroutine", "plain"):
+        started = time.monotonic()
+        assert kind(call(session, name, {})) == "timeout"
+        # A handler that answers nothing holds its call for another half second.
+        assert time.monotonic() - started < 0.45
+    until(lambda: debug_counts()["hostCalls"] == 0)
+
+
+def test_a_plain_handler_that_heeds_nothing_is_left_behind(open_session: Open) -> None:
+    release = threading.Event()
+    runs = Counting()
+
+    def stuck(args: Any, ctx: ToolContext) -> str:
+        release.wait(20)
+        return "late"
+
+    session = open_session(
+        tools=[host_tool("stuck", stuck, timeout_ms=100), host_tool("next", runs)]
+    )
+    try:
+        started = time.monotonic()
+        assert kind(session.tool("stuck", {})) == "timeout"
+        assert time.monotonic() - started < 5
+        assert session.tool("next", {}).output == "ok" and runs.ran == 1
+    finally:
+        release.set()
+    assert session.tool("next", {}).output == "ok"
+
+
+def test_close_ends_a_blocking_call_whose_handler_is_busy(open_session: Open) -> None:
+    release, running = threading.Event(), threading.Event()
+
+    def stuck(args: Any, ctx: ToolContext) -> str:
+        running.set()
+        release.wait(20)
+        return "late"
+
+    session = open_session(tools=[host_tool("stuck", stuck)])
+    ended: list[Any] = []
+
+    def work() -> None:
+        try:
+            ended.append(kind(session.tool("stuck", {})))
+        except SessionClosed as error:
+            ended.append(error.code)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert running.wait(10)
+        started = time.monotonic()
+        session.close()
+        thread.join(10)
+        assert time.monotonic() - started < 5 and ended in (["cancelled"], ["SESSION_CLOSED"])
+    finally:
+        release.set()
+
+
+def test_plain_handlers_of_one_blocking_call_run_one_after_the_other(open_session: Open) -> None:
+    busy = threading.Lock()
+
+    def alone(args: Any, ctx: ToolContext) -> str:
+        assert busy.acquire(blocking=False), "two at once"
+        try:
+            time.sleep(0.01)
+        finally:
+            busy.release()
+        return "ok"
+
+    parallel = {"read_only": True, "idempotent": True, "max_parallelism": 16}
+    session = open_session(tools=[host_tool("alone", alone, capabilities=parallel)])
+    calls = [{"tool": "alone", "args": {"n": n}} for n in range(6)]
+    result = session.tool("batch", {"invocations": calls})
+    assert result.exit_code == 0, result.output
+
+
+class Odd(BaseException):
+    """An error that is no Exception."""
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, Odd, StopIteration, StopAsyncIteration])
+@pytest.mark.parametrize("inline", [True, False])
+def test_what_ends_no_program_ends_only_the_call(
+    open_session: Open, call: Call, error: type[BaseException], inline: bool
+) -> None:
+    def plain(args: Any, ctx: ToolContext) -> str:
+        ctx.own(release)
+        raise error("odd")
+
+    async def coroutine(args: Any, ctx: ToolContext) -> str:
+        ctx.own(release)
+        await asyncio.sleep(0)
+        raise error("odd")
+
+    released: list[bool] = []
+
+    def release() -> None:
+        released.append(True)
+        raise SystemExit
+
+    session = open_session(
+        tools=[host_tool("plain", plain, inline=inline), host_tool("coroutine", coroutine)]
+    )
+    for name in ("plain", "coroutine"):
+        started = time.monotonic()
+        assert error.__name__ in host_error(call(session, name, {}))
+        assert time.monotonic() - started < 5
+    assert released == [True, True]
+    assert call(session, "debug_noop", {}).output == "ok"
+
+
+def test_keyboard_interrupt_of_a_handler_reaches_the_program(open_session: Open, call: Call) -> None:
+    def plain(args: Any, ctx: ToolContext) -> str:
+        raise KeyboardInterrupt
+
+    async def coroutine(args: Any, ctx: ToolContext) -> str:
+        raise KeyboardInterrupt
+
+    session = open_session(
+        tools=[
+            host_tool("plain", plain),
+            host_tool("inline", plain, inline=True),
+            host_tool("coroutine", coroutine),
+        ]
+    )
+    for name in ("plain", "inline", "coroutine"):
+        with pytest.raises(KeyboardInterrupt):
+            call(session, name, {})
+    assert call(session, "debug_noop", {}).output == "ok"
+
+
+def test_an_error_kind_makes_the_call_fail(open_session: Open, call: Call) -> None:
+    answer = {"output": "x", "success": True, "error_kind": {"type": "not_found", "path": "x"}}
+    session = open_session(tools=[host_tool("odd", lambda args, ctx: answer)])
+    result = call(session, "odd", {})
+    assert result.exit_code == 1 and kind(result) == "not_found"
+
+
+def test_an_answer_with_a_key_nobody_knows_is_refused_by_name(
+    open_session: Open, call: Call
+) -> None:
+    session = open_session(tools=[host_tool("typo", lambda args, ctx: {"output": "", "metdata": {}})])
+    error = host_error(call(session, "typo", {}))
+    for name in ("metdata", "output", "success", "metadata", "error_kind"):
+        assert f"`{name}`" in error
+
+
+def test_integers_of_metadata_are_bounded(open_session: Open, call: Call) -> None:
+    numbers = [2**53 - 1, 1 - 2**53, -0.0, 0.5, 1e300]
+    session = open_session(
+        tools=[
+            host_tool("fits", lambda args, ctx: {"output": "", "metadata": {"numbers": numbers}}),
+            host_tool(
+                "large",
+                lambda args, ctx: {"output": "", "metadata": {"deep": [{"n": int(args["n"])}]}},
+            ),
+        ]
+    )
+    fits = call(session, "fits", {})
+    assert fits.metadata is not None
+    assert repr(fits.metadata["numbers"]) == repr([2**53 - 1, 1 - 2**53, 0, 0.5, 1e300])
+    for n in (2**53, -(2**53), 2**63, 2**64, -(2**64), 2**70):
+        error = host_error(call(session, "large", {"n": str(n)}))
+        assert "metadata.deep[0].n" in error and "9007199254740991" in error
 
 
 def test_an_async_handler_that_hangs_is_cancelled_at_its_limit(
@@ -288,6 +485,8 @@ def test_progress_is_taken_while_the_call_runs(open_session: Open, call: Call) -
         ctx.progress("two")
         with pytest.raises(InvalidArgument):
             ctx.progress("\ud800")
+        with pytest.raises(InvalidArgument):
+            ctx.progress(5)  # type: ignore[arg-type]
         return "three"
 
     session = open_session(tools=[host_tool("steps", steps)])

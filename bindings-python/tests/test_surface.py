@@ -100,10 +100,9 @@ def test_options_refuse_unknown_names(agent: Agent, tmp_path: Path) -> None:
         options.tool_result_transform_polcy = None  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
         SessionOptions(nonsense=1)  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        agent.session(tmp_path, {"nonsense": 1})
-    with pytest.raises(TypeError):
-        agent.session(tmp_path, {"permission_policy": {"nonsense": 1}})
+    for options_ in ({"nonsense": 1}, {"permission_policy": {"nonsense": 1}}):
+        with pytest.raises(SessionConfigurationError, match="nonsense"):
+            agent.session(tmp_path, options_)
 
 
 def test_options_take_objects_and_mappings(agent: Agent, tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_wrong_values_are_refused_with_their_field(agent: Agent, tmp_path: Path)
         ({"permission_policy": 3}, "permission_policy"),
         ({"permission_policy": {"deny": "ls"}}, "permission_policy.deny"),
     ):
-        with pytest.raises(InvalidArgument) as caught:
+        with pytest.raises(SessionConfigurationError) as caught:
             agent.session(tmp_path, options)
         assert caught.value.details == {"field": field}
     with pytest.raises(SessionConfigurationError):

@@ -134,9 +134,21 @@ impl CodeError {
     /// The error a typed helper raises for a failed result.
     pub(crate) fn from_failed_tool(
         tool: &str,
-        message: String,
-        kind: Option<ToolErrorKind>,
+        mut message: String,
+        mut kind: Option<ToolErrorKind>,
     ) -> Self {
+        // The caller is told of the argument that it gave, not of the one that the tool was given for it.
+        if let Some(ToolErrorKind::InvalidArgument {
+            argument: Some(argument),
+            message: what,
+            ..
+        }) = &mut kind
+            && let Some(own) = argument_of_helper(tool, argument)
+        {
+            message = renamed(&message, argument, own);
+            *what = renamed(what, argument, own);
+            *argument = own.to_owned();
+        }
         Self::Tool {
             tool: tool.to_owned(),
             message,
@@ -181,6 +193,18 @@ impl CodeError {
             Self::Tool { tool, kind, .. } => {
                 let mut payload = payload.with_details(json!({ "tool": tool, "errorKind": kind }));
                 match kind {
+                    Some(ToolErrorKind::InvalidArgument {
+                        argument: Some(argument),
+                        bound,
+                        ..
+                    }) => {
+                        if let Some(details) = payload.details.as_mut() {
+                            details["argument"] = json!(argument);
+                            if let Some(bound) = bound {
+                                details["bound"] = json!(bound);
+                            }
+                        }
+                    }
                     Some(ToolErrorKind::RateLimited { retry_after_ms }) => {
                         payload.retryable = true;
                         payload.retry_after_ms = *retry_after_ms;
@@ -200,6 +224,24 @@ impl CodeError {
             _ => payload,
         }
     }
+}
+
+/// What a typed helper calls an argument of its tool, where that is another name.
+fn argument_of_helper(tool: &str, argument: &str) -> Option<&'static str> {
+    match (tool, argument) {
+        ("search", "query") => Some("pattern"),
+        ("read", "file_path") => Some("path"),
+        _ => None,
+    }
+}
+
+/// A message that calls an argument by another name: as `` `name` `` or before a colon.
+fn renamed(message: &str, from: &str, to: &str) -> String {
+    let quoted = format!("`{from}`");
+    if message.contains(&quoted) {
+        return message.replacen(&quoted, &format!("`{to}`"), 1);
+    }
+    message.replacen(&format!("{from}: "), &format!("{to}: "), 1)
 }
 
 fn tool_code(kind: Option<&ToolErrorKind>) -> ErrorCode {

@@ -13,10 +13,10 @@ const first = await session.readFile('README.md', { limit: 1 });
 console.log(first.trim(), (await session.glob('**/*.rs')).length);
 
 const result = await session.tool('rows', {}); // bounded, and accounted for
-const { loss_mode, content_ref } = result.metadata.a3s_tool_result_evidence;
+const { loss_mode, content_ref } = result.evidence;
 const original = await session.getArtifact(content_ref);
-console.log(loss_mode, original.bytes.length);
+console.log(loss_mode, original?.bytes.length);
 
 const asModel = await session.governedTool('rows', {}); // governed: nobody allowed it
-console.log(asModel.errorKind.type);
+console.log(asModel.errorKind?.type);
 await agent.close();

@@ -189,9 +189,9 @@ export interface HostReply {
   errorKind?: unknown;
   /** Message of what the handler threw; makes the call fail with exit code 1. */
   hostError?: string | null;
-  /** Facts about the result, an object. */
+  /** Facts about the result, an object. Whole numbers in it are within 2^53 - 1. */
   metadata?: unknown;
-  /** False when the tool failed; true when left out. */
+  /** False when the tool failed; true when left out. An error kind means failure, whatever this says. */
   success?: boolean | null;
 }
 
@@ -203,13 +203,26 @@ export interface WireHostToolSpec {
   description: string;
   /** Number by which the binding finds the handler again; never reused in a process. */
   hostRef: number;
-  /** 1 to 64 of `A-Z a-z 0-9 _ -`; taken and built-in names are refused. */
+  /** 1 to 64 of `A-Z a-z 0-9 _ -`. Refused are names that are taken, that begin with `mcp__`, or that are reserved for built-in tools, in any case and whether a session offers them or not: `ask_user`, `ask_user_form`, `background`, `bash`, `batch`, `bm25`, `code_diagnostics`, `code_format`, `code_navigation`, `code_symbols`, `download`, `dynamic_workflow`, `edit`, `generate_object`, `git`, `glob`, `grep`, `ls`, `parallel_task`, `patch`, `program`, `read`, `search`, `search_skills`, `skill`, `task`, `update_plan`, `web_fetch`, `web_search`, `write`. */
   name: string;
-  /** JSON Schema of its arguments, an object. */
+  /** JSON Schema of its arguments, which are an object: its top has `"type": "object"` or no `type`. */
   parameters: unknown;
   /** Time limit of a call in milliseconds, 1 to 86,400,000; 600,000 when left out. */
   timeoutMs?: number | null;
 }
+
+/** What was lost between a tool's text and the text that a result shows. */
+export type LossMode =
+  /** Nothing was lost. */
+  | 'none'
+  /** Only the beginning is shown. */
+  | 'bounded_preview'
+  /** The beginning and the end are shown. */
+  | 'head_tail'
+  /** Sampled or folded, and not cut. */
+  | 'deterministic_transform'
+  /** Sampled or folded, and then cut. */
+  | 'composite';
 
 /** Content of a file of an in-memory workspace. */
 export type MemoryFile = string | { base64: string; };
@@ -338,7 +351,7 @@ export interface WireSessionOptions {
   queueLimits?: QueueLimits | null;
   /** Sandbox for commands. */
   sandbox?: SandboxSettings | null;
-  /** Id of the session, unique among the live sessions of the agent; made up when left out. */
+  /** Id of the session: 1 to 128 of `A-Z a-z 0-9 . _ -`, unique among the live sessions of the agent; made up when left out. */
   sessionId?: string | null;
   /** How tools are presented to the model. */
   toolPresentationProfile?: ToolPresentationProfile | null;
@@ -534,6 +547,38 @@ export interface WireToolResult {
   output: string;
   /** How far the text may be trusted. */
   trust?: Trust;
+}
+
+/** What a result says of its own text: `a3s.code.tool-result-evidence.v1`, the metadata `a3s_tool_result_evidence`. */
+export interface ToolResultEvidence {
+  /** Projected minus original bytes. */
+  byte_delta: number;
+  /** Digest of the tool's text. */
+  content_digest: string;
+  /** `inline:` and the digest, or the artifact's URI when something was lost. */
+  content_ref: string;
+  /** Projected minus original estimate. */
+  estimated_token_delta: number;
+  /** What happened. */
+  loss_mode: LossMode;
+  /** Size of the tool's text in bytes. */
+  original_bytes: number;
+  /** Estimate for the tool's text; not a provider's count. */
+  original_estimated_tokens: number;
+  /** Size of the text that is shown in bytes. */
+  projected_bytes: number;
+  /** Digest of the text that is shown. */
+  projected_digest: string;
+  /** Estimate for the text that is shown; not a provider's count. */
+  projected_estimated_tokens: number;
+  /** Equal for results of equal text. */
+  repeat_key: string;
+  /** `a3s.code.tool-result-evidence.v1`. */
+  schema: string;
+  /** Name of the estimator. */
+  token_estimator: string;
+  /** Version of the transformation, also when nothing was changed. */
+  transform_algorithm: string;
 }
 
 /** How long results are shortened: `a3s.code.tool-result-transform-policy.v1`. All fields are required. */

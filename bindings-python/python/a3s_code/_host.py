@@ -1,7 +1,7 @@
 """Running host tools: one object for each call that the runtime makes into Python.
 
 Whatever a handler does, its call is answered exactly once: with its result, or with the message of what it raised.
-Nothing a handler raises reaches the mailbox that delivered the call, except what ends the program.
+Nothing a handler raises reaches the mailbox that delivered the call, except KeyboardInterrupt, which ends the program.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _native, _wire
@@ -42,7 +42,11 @@ def _reply(host_call: int, value: Any) -> None:
     elif isinstance(value, Mapping):
         unknown = sorted(str(key) for key in value if key not in _OUTPUT_KEYS)
         if unknown:
-            raise InvalidArgument(f"a handler's result has no key {unknown[0]!r}")
+            known = ", ".join(f"`{key}`" for key in sorted(_OUTPUT_KEYS))
+            raise InvalidArgument(
+                f"a handler's result has an unknown key `{unknown[0]}`; known are {known}",
+                details={"argument": unknown[0]},
+            )
         text = value.get("output", "")
         if not isinstance(text, str):
             raise InvalidArgument(f"`output` must be text, not {type(text).__name__}")
@@ -68,6 +72,11 @@ def _reply_error(errors: HostErrors, host_call: int, error: BaseException) -> No
     _native.host_reply(host_call, True, record, b"")
 
 
+def not_needed(host_call: int) -> None:
+    """Answers a host call whose handler is not started, because nobody needs it any more."""
+    _native.host_reply(host_call, True, _wire.encode({"hostError": "the call was cancelled"}), b"")
+
+
 def _message_of(error: BaseException) -> str:
     """Says what an exception is; one that cannot be printed must be answered for all the same."""
     name = type(error).__name__
@@ -75,14 +84,14 @@ def _message_of(error: BaseException) -> str:
         text = str(error)
         message = text if isinstance(error, A3SError) else f"{name}: {text}"
         return str(message).encode("utf-8", "replace").decode()
-    except Exception:
+    except BaseException:
         return f"{name}, which cannot be printed"
 
 
 def _answer(errors: HostErrors, host_call: int, value: Any) -> None:
     try:
         _reply(host_call, value)
-    except Exception as error:
+    except BaseException as error:
         _reply_error(errors, host_call, error)
 
 
@@ -118,22 +127,41 @@ class _HostCall:
 
 
 class BlockingHostCall(_HostCall):
-    """A host tool that runs on the thread of the blocking call that needs it."""
+    """A host tool that a blocking call needs: it runs on the thread of that call, or beside it when it is plain."""
 
     def __init__(self, mailbox: ThreadMailbox, identity: int, owner: int, payload: str) -> None:
         from .tools import CancelSignal
 
-        super().__init__(mailbox, identity, owner, payload, CancelSignal(mailbox.take))
+        super().__init__(mailbox, identity, owner, payload, CancelSignal())
         self.mailbox = mailbox
+        self._variables = contextvars.copy_context()
 
     def run(self) -> None:
-        """Runs the handler to its end and answers."""
+        """Runs the handler to its end and answers, or has that done."""
         if self.tool is None:
             self.gone()
             return
         self.mailbox.running[self.identity] = self
+        if not self.tool.is_async and not self.tool.inline:
+            self.mailbox.run_apart(self.work)
+            return
+        # Nobody else listens meanwhile.
+        self.context.signal.listen(self.mailbox.take)
         try:
             self._run(self.tool)
+        finally:
+            self.mailbox.running.pop(self.identity, None)
+
+    def work(self) -> None:
+        """Runs a plain handler on the thread beside, with the context variables of the call."""
+        assert self.tool is not None
+        try:
+            if self.context.signal.is_set():
+                not_needed(self.identity)
+            else:
+                self._variables.run(self._run, self.tool)
+        except KeyboardInterrupt:
+            pass  # The thread that waits raises it.
         finally:
             self.mailbox.running.pop(self.identity, None)
 
@@ -142,18 +170,14 @@ class BlockingHostCall(_HostCall):
             value = self._on_a_loop(tool) if tool.is_async else tool.handler(self.args, self.context)
             if inspect.isawaitable(value):
                 value = self._await(value)
-        except asyncio.CancelledError as error:
-            self._end()
-            _reply_error(self.errors, self.identity, error)
-        except Exception as error:
-            self._end()
-            _reply_error(self.errors, self.identity, error)
-            if isinstance(error, _NoLoopHere):
-                raise
         except BaseException as error:
             self._end()
+            if isinstance(error, KeyboardInterrupt) and not self.context.signal.is_set():
+                # Ends the program as it would anywhere else: raised by the thread that waits.
+                self.mailbox.interrupt = error
             _reply_error(self.errors, self.identity, error)
-            raise
+            if isinstance(error, (KeyboardInterrupt, _NoLoopHere)):
+                raise
         else:
             self._end()
             _answer(self.errors, self.identity, value)
@@ -238,6 +262,7 @@ class AsyncHostCall(_HostCall):
         # The mailbox keeps the task: a loop alone would only know it weakly.
         self.mailbox.running[self.identity] = self
         self._task = self.mailbox.loop.create_task(self._run(self.tool), context=context)
+        self._task.add_done_callback(self._done)
 
     def cancel(self) -> None:
         """Tells the handler that nobody waits for it any more."""
@@ -246,20 +271,27 @@ class AsyncHostCall(_HostCall):
         if self._task is not None and not self._on_executor:
             self._task.cancel()
 
+    def _done(self, task: asyncio.Task[None]) -> None:
+        """Answers for a task that was cancelled before its first step."""
+        if self.mailbox.running.pop(self.identity, None) is not None:
+            not_needed(self.identity)
+
     async def _run(self, tool: Tool) -> None:
         try:
             value = await self._value(tool)
-        except Exception as error:
-            await self.context._end_async()
-            _reply_error(self.errors, self.identity, error)
-        except asyncio.CancelledError as error:
-            self.context.signal.trigger()
-            await self.context._end_async()
-            _reply_error(self.errors, self.identity, error)
-            # Only the runtime cancels this task, or a loop that ends.
         except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                # Only the runtime cancels this task, or a loop that ends.
+                self.context.signal.trigger()
+            if isinstance(error, GeneratorExit) and asyncio.current_task() is not self._task:
+                # The loop is gone and this coroutine is thrown away: nothing can be awaited any more.
+                not_needed(self.identity)
+                raise
+            if not isinstance(error, KeyboardInterrupt):
+                await self.context._end_async()
             _reply_error(self.errors, self.identity, error)
-            raise
+            if isinstance(error, KeyboardInterrupt):
+                raise
         else:
             await self.context._end_async()
             _answer(self.errors, self.identity, value)
@@ -275,6 +307,30 @@ class AsyncHostCall(_HostCall):
             self._on_executor = True
             run = contextvars.copy_context().run
             loop = asyncio.get_running_loop()
-            value = await loop.run_in_executor(None, run, tool.handler, self.args, self.context)
+            plain = _Outcome(tool.handler, self.args, self.context)
+            await loop.run_in_executor(None, run, plain)
             self._on_executor = False
+            value = plain.result()
         return await value if inspect.isawaitable(value) else value
+
+
+class _Outcome:
+    """What a plain handler gives on the executor. A future takes no StopIteration, so none carries what is raised."""
+
+    def __init__(self, handler: Callable[[Any, ToolContext], Any], args: Any, context: ToolContext) -> None:
+        self._call = (handler, args, context)
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def __call__(self) -> None:
+        handler, args, context = self._call
+        try:
+            self._value = handler(args, context)
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> Any:
+        """What it returned, or raises what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value

@@ -1,7 +1,7 @@
 """Mailboxes: where answers, host calls and their cancellation arrive, and who takes them out.
 
-A blocking call takes from a mailbox of its own thread and runs host tools right there, one after the other. An
-event loop has one mailbox and watches its descriptor, so no thread waits for it and nothing touches a loop that
+A blocking call takes from a mailbox of its own thread. Host tools that are coroutines run right there, plain ones on a
+thread beside it, one after the other, so that the call ends with its time limit whatever they do. An event loop has one mailbox and watches its descriptor, so no thread waits for it and nothing touches a loop that
 is closed. A nested blocking call uses another mailbox than the call around it. No mailbox crosses a fork.
 """
 
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from . import _native
 from ._generated.errors import HandleClosed
-from ._host import AsyncHostCall, BlockingHostCall
+from ._host import AsyncHostCall, BlockingHostCall, not_needed
+from ._worker import Job, Worker
 
 if TYPE_CHECKING:
     from ._runtime import Runtime
@@ -72,7 +73,28 @@ class ThreadMailbox(_Mailbox):
         super().__init__(runtime, wake=False)
         self.backlog: deque[Message] = deque()
         self.running: dict[int, BlockingHostCall] = {}
+        self.interrupt: KeyboardInterrupt | None = None
         self._taking = threading.Lock()
+        self._worker: Worker | None = None
+
+    def close(self) -> None:
+        """Closes it; operations that report to it are cancelled, a handler that still runs is left alone."""
+        super().close()
+        self._leave_worker()
+
+    def run_apart(self, job: Job) -> None:
+        """Runs a plain handler beside the waiting thread, after those that came before."""
+        if self._worker is None:
+            self._worker = Worker()
+            finalizer = weakref.finalize(self, self._worker.leave)
+            finalizer.atexit = False
+        self._worker.give(job)
+
+    def _leave_worker(self) -> None:
+        """Leaves the thread of the handlers to the one it runs; the others go to another."""
+        worker, self._worker = self._worker, None
+        for job in worker.leave() if worker is not None else ():
+            self.run_apart(job)
 
     def wait(self, op: int, discard: Discard | None) -> Answer:
         """Waits for an operation and runs the host tools it needs; Ctrl-C cancels it."""
@@ -88,6 +110,9 @@ class ThreadMailbox(_Mailbox):
             while self.backlog:
                 kind, status, identity, owner, payload, data = self.backlog.popleft()
                 if kind == COMPLETION and identity == op:
+                    interrupt, self.interrupt = self.interrupt, None
+                    if interrupt is not None:
+                        raise interrupt
                     return (status, payload, data)
                 if kind == HOST_CALL:
                     BlockingHostCall(self, identity, owner, payload).run()
@@ -114,10 +139,13 @@ class ThreadMailbox(_Mailbox):
         running = self.running.get(identity)
         if running is not None:
             running.context.signal.trigger()
+            if self._worker is not None and self._worker.runs(running.work):
+                self._leave_worker()
             return
         for message in list(self.backlog):
             if message[0] == HOST_CALL and message[2] == identity:
                 self.backlog.remove(message)
+                not_needed(identity)
 
     def _settle(self, op: int, discard: Discard | None) -> None:
         """Lets a cancelled operation end, for a bounded time; host tools are no longer started."""
@@ -130,6 +158,8 @@ class ThreadMailbox(_Mailbox):
                         if discard is not None:
                             discard((status, payload, data))
                         return
+                    if kind == HOST_CALL:
+                        not_needed(identity)
                 self.take(SIGNAL_CHECK_MS)
         except HandleClosed:
             return
@@ -149,6 +179,7 @@ class ThreadMailboxes:
     def give(self, mailbox: ThreadMailbox, clean: bool) -> None:
         """Takes a mailbox back; one with unfinished business is closed instead."""
         mailbox.host_errors.clear()
+        mailbox.interrupt = None
         if clean and not mailbox.backlog:
             self.free.append(mailbox)
         else:

@@ -7,8 +7,10 @@ without loss (NaN, lone surrogates, cycles, foreign objects) is refused before i
 from __future__ import annotations
 
 import base64
+import dataclasses
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -35,7 +37,9 @@ def decode(text: str) -> Any:
 
 
 def utf8(text: str, what: str) -> bytes:
-    """The bytes of a text; InvalidArgument when it holds a lone surrogate."""
+    """The bytes of a text; InvalidArgument for what is none or holds a lone surrogate."""
+    if not isinstance(text, str):
+        raise _errors.InvalidArgument(f"{what} must be a str, not {type(text).__name__}")
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -60,6 +64,39 @@ def error(text: str, host_errors: Mapping[int, BaseException] = MappingProxyType
     return made
 
 
+def refused(where: str, what: str, **facts: Any) -> A3SError:
+    """An InvalidArgument that names where it is; options of a session become SessionConfigurationError on their way."""
+    return _errors.InvalidArgument(f"`{where}` {what}", details={"argument": where, **facts})
+
+
+def check_keys(given: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
+    """Refuses a mapping with a key nobody knows, and names the nearest one that is known."""
+    names = list(known)
+    for key in given:
+        if key not in names:
+            place = f"{where}.{key}" if where else str(key)
+            near = difflib.get_close_matches(str(key), names, 1)
+            hint = f"did you mean `{near[0]}`" if near else f"known are {', '.join(sorted(names))}"
+            facts = {"suggestion": near[0]} if near else {}
+            raise refused(place, f"is not known; {hint}", **facts)
+
+
+def make(kind: Any, given: Mapping[Any, Any], where: str) -> Any:
+    """An option object of a mapping with its attribute names."""
+    fields = dataclasses.fields(kind)
+    check_keys(given, [each.name for each in fields], where)
+    missing = [
+        each.name
+        for each in fields
+        if each.default is dataclasses.MISSING
+        and each.default_factory is dataclasses.MISSING
+        and each.name not in given
+    ]
+    if missing:
+        raise refused(f"{where}.{missing[0]}" if where else missing[0], "is missing")
+    return kind(**given)
+
+
 class Plain:
     """How a field crosses that is sent as it is."""
 
@@ -77,7 +114,7 @@ class Many:
     def to_wire(self, value: Any, where: str) -> Any:
         """The value for the wire; `where` names it in errors."""
         if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
-            raise _errors.InvalidArgument(f"{where} must be a list", details={"field": where})
+            raise refused(where, f"must be a list, not {type(value).__name__}")
         item = self.item
         return [item.to_wire(each, f"{where}[{index}]") for index, each in enumerate(value)]
 
@@ -91,7 +128,7 @@ class ByName:
     def to_wire(self, value: Any, where: str) -> Any:
         """The value for the wire; `where` names it in errors."""
         if not isinstance(value, Mapping):
-            raise _errors.InvalidArgument(f"{where} must be a mapping", details={"field": where})
+            raise refused(where, f"must be a mapping, not {type(value).__name__}")
         item = self.item
         return {key: item.to_wire(each, f"{where}.{key}") for key, each in value.items()}
 
@@ -106,12 +143,9 @@ class Record:
         """The value for the wire; `where` names it in errors."""
         kind = self.load()
         if isinstance(value, Mapping):
-            value = kind(**value)
+            value = make(kind, value, where)
         if not isinstance(value, kind):
-            raise _errors.InvalidArgument(
-                f"{where} must be a {kind.__name__} or a mapping, not {type(value).__name__}",
-                details={"field": where},
-            )
+            raise refused(where, f"must be a {kind.__name__} or a mapping, not {type(value).__name__}")
         return record_to_wire(value, where)
 
 
@@ -128,16 +162,12 @@ class Tagged:
             given = dict(value)
             kind = kinds.get(str(given.pop("type", None)))
             if kind is None:
-                raise _errors.InvalidArgument(
-                    f"{where} needs a `type`: one of {', '.join(kinds)}", details={"field": where}
-                )
-            value = kind(**given)
+                raise refused(f"{where}.type", f"must be one of {', '.join(kinds)}")
+            value = make(kind, given, where)
         for tag, kind in kinds.items():
             if isinstance(value, kind):
                 return {"type": tag, **record_to_wire(value, where)}
-        raise _errors.InvalidArgument(
-            f"{where} cannot be a {type(value).__name__}", details={"field": where}
-        )
+        raise refused(where, f"cannot be a {type(value).__name__}")
 
 
 class Forms:
@@ -153,9 +183,7 @@ class Forms:
             return {self.of_bytes: base64.b64encode(value).decode("ascii")}
         if not isinstance(value, Mapping):
             return value
-        unknown = [name for name in value if name not in self.names]
-        if unknown:
-            raise TypeError(f"{where} got an unexpected key {unknown[0]!r}")
+        check_keys(value, self.names, where)
         return {self.names[name]: each for name, each in value.items()}
 
 

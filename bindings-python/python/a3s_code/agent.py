@@ -9,6 +9,7 @@ from typing import Any
 from . import _native, _wire
 from ._calls import call_awaited, call_blocking
 from ._generated.agent import AgentMethods
+from ._generated.errors import InvalidArgument, SessionConfigurationError
 from ._generated.types import SdkCapability, SessionOptions
 from ._runtime import Runtime, release_later
 from .session import Session
@@ -113,12 +114,12 @@ class Agent(AgentMethods):
         tools: list[Tool] = []
         arguments: dict[str, Any] = {"workspace": path if isinstance(path, str) else _folder(path)}
         if options is not None:
-            given = options if isinstance(options, SessionOptions) else SessionOptions(**options)
-            wire = _wire.record_to_wire(given, "")
-            if given.tools is not None:
-                tools = [as_tool(tool) for tool in given.tools]
-                wire["tools"] = [tool.to_wire() for tool in tools]
-            arguments["options"] = wire
+            try:
+                arguments["options"], tools = _options(options)
+            except InvalidArgument as error:
+                facts = dict(error.details or {})
+                facts["field"] = facts.pop("argument", "options")
+                raise SessionConfigurationError(f"option {error.message}", details=facts) from error
         self._runtime.tools.update((tool.reference, tool) for tool in tools)
         return arguments, tools
 
@@ -153,10 +154,31 @@ class Agent(AgentMethods):
         await self.close_async()
 
 
+def _options(options: Any) -> tuple[dict[str, Any], list[Tool]]:
+    if isinstance(options, Mapping):
+        options = _wire.make(SessionOptions, options, "")
+    if not isinstance(options, SessionOptions):
+        raise _wire.refused(
+            "options", f"must be a SessionOptions or a mapping, not {type(options).__name__}"
+        )
+    wire = _wire.record_to_wire(options, "")
+    tools: list[Tool] = []
+    if options.tools is not None:
+        given = _wire.Many(_wire.PLAIN).to_wire(options.tools, "tools")
+        tools = [as_tool(tool, f"tools[{at}]") for at, tool in enumerate(given)]
+        wire["tools"] = [tool.to_wire(f"tools[{at}]") for at, tool in enumerate(tools)]
+    return wire, tools
+
+
 def _folder(path: Any) -> str:
     import os
 
-    name = os.fspath(path)
+    try:
+        name = os.fspath(path)
+    except TypeError as error:
+        raise InvalidArgument(
+            f"`path` must be text or a path, not {type(path).__name__}", details={"argument": "path"}
+        ) from error
     if isinstance(name, bytes):
         name = os.fsdecode(name)
     return str(name)

@@ -55,7 +55,8 @@ class Tool:
 
     `name` is 1 to 64 of `A-Z a-z 0-9 _ -`, `parameters` the JSON Schema of the arguments, `capabilities` what a call
     promises (nothing when left out), `timeout_ms` the time limit of a call, 1 to 86,400,000 (600,000 when left out).
-    `inline` runs a plain function on the event loop itself instead of its executor; only for what returns at once.
+    A plain function runs on a thread of its own; `inline` runs it on the event loop or the thread that waits for the
+    call, which nothing can interrupt there: only for what returns at once.
     """
 
     name: str
@@ -77,8 +78,8 @@ class Tool:
         call = getattr(self.handler, "__call__", None)  # noqa: B004
         return inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(call)
 
-    def to_wire(self) -> dict[str, Any]:
-        """The registration without the handler."""
+    def to_wire(self, where: str = "tool") -> dict[str, Any]:
+        """The registration without the handler; `where` names it in errors."""
         from ._generated.types import ToolCapabilities
 
         wire: dict[str, Any] = {
@@ -89,20 +90,26 @@ class Tool:
         }
         if self.capabilities is not None:
             how = _wire.Record(lambda: ToolCapabilities)
-            wire["capabilities"] = how.to_wire(self.capabilities, "capabilities")
+            wire["capabilities"] = how.to_wire(self.capabilities, f"{where}.capabilities")
         if self.timeout_ms is not None:
             wire["timeoutMs"] = self.timeout_ms
         return wire
 
 
-def as_tool(value: Tool | Mapping[str, Any]) -> Tool:
+def as_tool(value: Tool | Mapping[str, Any], where: str = "tool") -> Tool:
     """A registration of its own for a tool, which may stand in many sessions, or for a mapping of its attributes."""
     if isinstance(value, Tool):
         given = {name: getattr(value, name) for name in _TOOL_FIELDS}
     elif isinstance(value, Mapping):
+        _wire.check_keys(value, _TOOL_FIELDS, where)
+        for name in ("name", "description", "parameters", "handler"):
+            if name not in value:
+                raise _wire.refused(f"{where}.{name}", "is missing")
+        if not callable(value["handler"]):
+            raise _wire.refused(f"{where}.handler", "must be callable")
         given = dict(value)
     else:
-        raise InvalidArgument(f"a tool must be a Tool or a mapping, not {type(value).__name__}")
+        raise _wire.refused(where, f"must be a Tool or a mapping, not {type(value).__name__}")
     return Tool(**given)
 
 
@@ -120,8 +127,12 @@ _TOOL_FIELDS: Final = (
 class CancelSignal:
     """Tells a handler that its call is no longer needed. Usable from any thread, and awaitable from a loop."""
 
-    def __init__(self, poll: Callable[[int], None] | None = None) -> None:
+    def __init__(self) -> None:
         self._event = threading.Event()
+        self._poll: Callable[[int], None] | None = None
+
+    def listen(self, poll: Callable[[int], None]) -> None:
+        """Looks for itself from now on: `poll` takes what has arrived within so many milliseconds."""
         self._poll = poll
 
     def trigger(self) -> None:
@@ -182,6 +193,10 @@ class ToolContext:
 
     def progress(self, text: str) -> None:
         """Reports partial output of the call; does nothing once the call has ended."""
+        if not isinstance(text, str):
+            raise InvalidArgument(
+                f"`text` must be text, not {type(text).__name__}", details={"argument": "text"}
+            )
         _wire.utf8(text, "the progress text")
         _native.host_progress(self._host_call, text)
 
@@ -232,7 +247,9 @@ class ToolContext:
                 result = self._owned.pop()()
                 if inspect.isawaitable(result):
                     finish(result)
-            except Exception:
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
                 logger.exception("a resource of the tool %r could not be closed", self.name)
 
     async def _end_async(self) -> None:
@@ -242,5 +259,7 @@ class ToolContext:
                 result = self._owned.pop()()
                 if inspect.isawaitable(result):
                     await result
-            except Exception:
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
                 logger.exception("a resource of the tool %r could not be closed", self.name)

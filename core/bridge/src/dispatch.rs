@@ -4,6 +4,7 @@ use crate::debug;
 use crate::host::{HostTool, compile_tools};
 use crate::mailbox::Mailbox;
 use crate::operation::{Answer, Reply, invalid};
+use crate::refusal;
 use crate::runtime::Runtime;
 use crate::state::{AgentObject, Object, SessionObject, state};
 use a3s_code_contract::{
@@ -12,6 +13,7 @@ use a3s_code_contract::{
 use a3s_code_core::tools::Caller;
 use a3s_code_core::{Agent, AgentSession, CallOptions, CodeError, SessionOptions};
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -33,20 +35,22 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, ErrorPayload> {
+    fn take<T: DeserializeOwned + JsonSchema>(&mut self, name: &str) -> Result<T, ErrorPayload> {
         self.take_optional(name)?
             .ok_or_else(|| argument_error(name, "is missing"))
     }
 
-    fn take_optional<T: DeserializeOwned>(
+    fn take_optional<T: DeserializeOwned + JsonSchema>(
         &mut self,
         name: &str,
     ) -> Result<Option<T>, ErrorPayload> {
         match self.arguments.remove(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => serde_json::from_value(value)
-                .map(Some)
-                .map_err(|error| argument_error(name, &error.to_string())),
+            Some(value) => refusal::read(&value).map(Some).map_err(|fault| {
+                let place = fault.beneath(name);
+                invalid(format!("argument `{place}`: {}", fault.message))
+                    .with_details(fault.details("argument", &place))
+            }),
         }
     }
 
@@ -160,7 +164,13 @@ pub(crate) fn start(method: &str, mut request: Request) -> Result<Work, ErrorPay
     let work: Work = match method {
         "agent.create" => create_agent(request)?,
         "agent.session" => open(request)?,
-        "agent.listSessions" => ready(Reply::json(&request.agent()?.list_sessions())),
+        "agent.listSessions" => {
+            let agent = request.agent()?;
+            if agent.is_closed() {
+                return Err(failed(CodeError::AgentClosed));
+            }
+            ready(Reply::json(&agent.list_sessions()))
+        }
         "agent.closeSession" => {
             let agent = request.agent()?;
             let id: String = request.take("sessionId")?;
@@ -278,8 +288,11 @@ fn create_agent(mut request: Request) -> Result<Work, ErrorPayload> {
     let runtime = Arc::clone(&request.runtime);
     let config = match request.arguments.remove("source") {
         None | Some(Value::Null) => contract::AgentConfig::default(),
-        Some(Value::Object(object)) => serde_json::from_value(Value::Object(object))
-            .map_err(|error| ErrorPayload::new(ErrorCode::Config, error.to_string()))?,
+        Some(Value::Object(object)) => refusal::read(&Value::Object(object)).map_err(|fault| {
+            let place = fault.beneath("source");
+            ErrorPayload::new(ErrorCode::Config, format!("`{place}`: {}", fault.message))
+                .with_details(fault.details("argument", &place))
+        })?,
         Some(_) => {
             return Err(ErrorPayload::new(
                 ErrorCode::Unsupported,
@@ -347,14 +360,16 @@ fn wire_options(value: Option<Value>) -> Result<contract::SessionOptions, ErrorP
     if let Value::Object(options) = &mut value {
         options.retain(|key, _| !key.starts_with("x-"));
     }
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let field = error.path().to_string();
-        let message = error.inner().to_string();
-        let field = match message.strip_prefix("unknown field `") {
-            Some(rest) => rest.split('`').next().unwrap_or_default().to_owned(),
-            None => field,
+    refusal::read(&value).map_err(|fault| {
+        let field = match fault.path.as_str() {
+            "" => "options",
+            path => path,
         };
-        wrong_option(&field, &message)
+        ErrorPayload::new(
+            ErrorCode::SessionConfiguration,
+            format!("option `{field}`: {}", fault.message),
+        )
+        .with_details(fault.details("field", field))
     })
 }
 

@@ -3,8 +3,10 @@
 //!
 //! A call is offered; then it is answered, or no longer needed. Whichever comes first decides, once. When the
 //! engine no longer needs the answer, because the call was cancelled, timed out or the session closed, the
-//! application is told by `HostCancel`; an answer that comes later is harmless.
+//! application is told by `HostCancel`; an answer that comes soon ends the wait and changes nothing else, and one that
+//! comes later is harmless.
 
+use crate::integers::{self, MAX_INTEGER};
 use crate::mailbox::Mailbox;
 use crate::message::{Message, MessageKind, ReplyStatus};
 use crate::runtime::Runtime;
@@ -305,7 +307,15 @@ fn read_reply(json: &[u8], data: &[u8]) -> Result<ToolOutput, String> {
     let reply: HostReply = if json.is_empty() {
         HostReply::default()
     } else {
-        serde_json::from_slice(json).map_err(|error| error.to_string())?
+        let text =
+            std::str::from_utf8(json).map_err(|error| format!("its JSON is not UTF-8: {error}"))?;
+        if let Some(place) = integers::oversized(text) {
+            return Err(format!(
+                "`{place}` is a whole number outside -{MAX_INTEGER} to {MAX_INTEGER}, which not every language keeps; \
+                 send it as text"
+            ));
+        }
+        serde_json::from_str(text).map_err(|error| error.to_string())?
     };
     if let Some(message) = reply.host_error {
         return Ok(host_failure(message));
@@ -313,7 +323,7 @@ fn read_reply(json: &[u8], data: &[u8]) -> Result<ToolOutput, String> {
     let text = std::str::from_utf8(data)
         .map_err(|error| format!("its text is not UTF-8: {error}"))?
         .to_owned();
-    let metadata = match reply.metadata {
+    let metadata = match reply.metadata.map(without_minus_zero) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(metadata)) => metadata,
         // Kept under the name that says what it was.
@@ -334,11 +344,26 @@ fn read_reply(json: &[u8], data: &[u8]) -> Result<ToolOutput, String> {
     };
     Ok(ToolOutput {
         text,
-        success: reply.success.unwrap_or(error_kind.is_none()),
+        // How it failed says that it failed.
+        success: error_kind.is_none() && reply.success.unwrap_or(true),
         metadata,
         error_kind,
         ..ToolOutput::default()
     })
+}
+
+/// Zero has one form, because one of the languages writes only one.
+fn without_minus_zero(mut value: Value) -> Value {
+    let mut open = vec![&mut value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Number(number) if number.as_f64() == Some(0.0) => *number = 0.into(),
+            Value::Array(items) => open.extend(items),
+            Value::Object(map) => open.extend(map.values_mut()),
+            _ => {}
+        }
+    }
+    value
 }
 
 /// What the handler threw: a failed result that says so.

@@ -16,9 +16,11 @@ mod entry;
 mod guard;
 mod handle;
 mod host;
+mod integers;
 mod mailbox;
 mod message;
 mod operation;
+mod refusal;
 mod runtime;
 mod state;
 

@@ -2,15 +2,16 @@
 
 use crate::dispatch::{self, Request, Work};
 use crate::guard::panic_error;
+use crate::integers::{self, MAX_INTEGER};
 use crate::mailbox::Mailbox;
 use crate::message::{CallOutcome, Message, MessageKind};
 use crate::runtime::Runtime;
 use crate::state::{Object, State, state, wrong_kind};
 use a3s_code_contract::{ErrorCode, ErrorPayload, MAX_MESSAGE_BYTES, METHODS, Method, Target};
-use a3s_code_core::kernel::parse_arguments;
+use a3s_code_core::kernel::{ArgumentError, parse_arguments};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
@@ -64,7 +65,7 @@ pub(crate) fn call(
     }
     let state = state();
     let (object, runtime) = target_of(&state, target, row)?;
-    let arguments = arguments(json)?;
+    let arguments = arguments(json, row)?;
     let request = Request {
         handle: target,
         object,
@@ -213,7 +214,7 @@ fn what(target: Target) -> &'static str {
     }
 }
 
-fn arguments(json: &[u8]) -> Result<Map<String, Value>, ErrorPayload> {
+fn arguments(json: &[u8], row: &Method) -> Result<Map<String, Value>, ErrorPayload> {
     if json.is_empty() {
         return Ok(Map::new());
     }
@@ -222,7 +223,26 @@ fn arguments(json: &[u8]) -> Result<Map<String, Value>, ErrorPayload> {
     match parse_arguments(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(invalid("the arguments must be a JSON object".to_owned())),
+        Err(ArgumentError::NumberRange { offset }) => {
+            Err(unkept_number(text, offset, row.name == "agent.session"))
+        }
         Err(error) => Err(invalid(format!("the JSON is refused: {error}"))),
+    }
+}
+
+/// A number that no language keeps, by its place: in the options of a session, or in another argument.
+fn unkept_number(text: &str, offset: usize, opens_session: bool) -> ErrorPayload {
+    let place = integers::path_of(text, offset).unwrap_or_default();
+    let bound = format!("-{MAX_INTEGER} to {MAX_INTEGER}");
+    let message =
+        format!("`{place}` is a number that does not fit; whole numbers are from {bound}");
+    match place.strip_prefix("options.") {
+        Some(field) if opens_session => {
+            ErrorPayload::new(ErrorCode::SessionConfiguration, format!("option {message}"))
+                .with_details(json!({ "field": field, "bound": bound }))
+        }
+        _ => invalid(format!("the JSON is refused: {message}"))
+            .with_details(json!({ "argument": place, "bound": bound })),
     }
 }
 

@@ -9,11 +9,16 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostToolSpec {
-    /// 1 to 64 of `A-Z a-z 0-9 _ -`; taken and built-in names are refused.
+    /// 1 to 64 of `A-Z a-z 0-9 _ -`. Refused are names that are taken, that begin with `mcp__`, or that are reserved
+    /// for built-in tools, in any case and whether a session offers them or not: `ask_user`, `ask_user_form`,
+    /// `background`, `bash`, `batch`, `bm25`, `code_diagnostics`, `code_format`, `code_navigation`, `code_symbols`,
+    /// `download`, `dynamic_workflow`, `edit`, `generate_object`, `git`, `glob`, `grep`, `ls`, `parallel_task`,
+    /// `patch`, `program`, `read`, `search`, `search_skills`, `skill`, `task`, `update_plan`, `web_fetch`,
+    /// `web_search`, `write`.
     pub name: String,
     /// What it does, for a model.
     pub description: String,
-    /// JSON Schema of its arguments, an object.
+    /// JSON Schema of its arguments, which are an object: its top has `"type": "object"` or no `type`.
     pub parameters: Value,
     /// What it promises; nothing when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,9 +58,9 @@ pub struct HostCallInput {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HostReply {
-    /// False when the tool failed; true when left out.
+    /// False when the tool failed; true when left out. An error kind means failure, whatever this says.
     pub success: Option<bool>,
-    /// Facts about the result, an object.
+    /// Facts about the result, an object. Whole numbers in it are within 2^53 - 1.
     pub metadata: Option<Value>,
     /// How it failed, tagged by `type`.
     pub error_kind: Option<Value>,

@@ -38,8 +38,8 @@ pub use options::{
     ToolResultTransformPolicy, WorkspaceBackend, WorkspaceCapability,
 };
 pub use result::{
-    ActiveTool, OpenedAgent, OpenedSession, SdkCapability, ToolArtifact, ToolDefinition,
-    ToolErrorKind, ToolResult, Trust,
+    ActiveTool, LossMode, OpenedAgent, OpenedSession, SdkCapability, ToolArtifact, ToolDefinition,
+    ToolErrorKind, ToolResult, ToolResultEvidence, Trust,
 };
 pub use schema::{definitions, schema_hash};
 pub use verification::{

@@ -14,7 +14,8 @@ pub struct AgentConfig {}
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SessionOptions {
-    /// Id of the session, unique among the live sessions of the agent; made up when left out.
+    /// Id of the session: 1 to 128 of `A-Z a-z 0-9 . _ -`, unique among the live sessions of the agent; made up when
+    /// left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// How long results are shortened; the first 100 KiB are kept when left out.

@@ -38,6 +38,61 @@ pub struct ToolResult {
     pub trust: Trust,
 }
 
+/// What was lost between a tool's text and the text that a result shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LossMode {
+    /// Nothing was lost.
+    None,
+    /// Only the beginning is shown.
+    BoundedPreview,
+    /// The beginning and the end are shown.
+    HeadTail,
+    /// Sampled or folded, and not cut.
+    DeterministicTransform,
+    /// Sampled or folded, and then cut.
+    Composite,
+}
+
+/// What a result says of its own text: `a3s.code.tool-result-evidence.v1`, the metadata `a3s_tool_result_evidence`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolResultEvidence {
+    /// `a3s.code.tool-result-evidence.v1`.
+    pub schema: String,
+    /// Size of the tool's text in bytes.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub original_bytes: u64,
+    /// Size of the text that is shown in bytes.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub projected_bytes: u64,
+    /// Estimate for the tool's text; not a provider's count.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub original_estimated_tokens: u64,
+    /// Estimate for the text that is shown; not a provider's count.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub projected_estimated_tokens: u64,
+    /// Name of the estimator.
+    pub token_estimator: String,
+    /// Version of the transformation, also when nothing was changed.
+    pub transform_algorithm: String,
+    /// Digest of the tool's text.
+    pub content_digest: String,
+    /// Digest of the text that is shown.
+    pub projected_digest: String,
+    /// Equal for results of equal text.
+    pub repeat_key: String,
+    /// `inline:` and the digest, or the artifact's URI when something was lost.
+    pub content_ref: String,
+    /// What happened.
+    pub loss_mode: LossMode,
+    /// Projected minus original bytes.
+    #[schemars(range(min = -9_007_199_254_740_991_i64, max = 9_007_199_254_740_991_i64))]
+    pub byte_delta: i64,
+    /// Projected minus original estimate.
+    #[schemars(range(min = -9_007_199_254_740_991_i64, max = 9_007_199_254_740_991_i64))]
+    pub estimated_token_delta: i64,
+}
+
 /// Kind of a failed tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]

@@ -7,6 +7,7 @@ use super::schema::{CompiledSchema, SchemaError};
 use crate::error::CodeError;
 use crate::tools::Tool;
 use a3s_code_contract::ToolDefinition;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -82,6 +83,7 @@ impl Surface {
             });
         }
         let registered = capture(tool, false)?;
+        check_parameters(&registered.definition.parameters)?;
         let mut next = self.clone();
         next.tools
             .insert(registered.definition.name.clone(), Arc::new(registered));
@@ -153,6 +155,23 @@ fn refused_schema(error: &SchemaError) -> CodeError {
     }
 }
 
+/// Arguments are an object, so a schema that says anything else would refuse every call.
+fn check_parameters(schema: &Value) -> Result<(), CodeError> {
+    let allows_object = match schema.get("type") {
+        None => true,
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        Some(kind) => kind == "object",
+    };
+    if allows_object && schema.is_object() {
+        return Ok(());
+    }
+    Err(CodeError::InvalidArgument {
+        argument: "parameters".to_owned(),
+        message: "the schema must be one of an object: `\"type\": \"object\"` at its top"
+            .to_owned(),
+    })
+}
+
 fn check_name(name: &str) -> Result<(), CodeError> {
     let refuse = |message: String| {
         Err(CodeError::InvalidArgument {
@@ -169,10 +188,26 @@ fn check_name(name: &str) -> Result<(), CodeError> {
     }
     let lower = name.to_ascii_lowercase();
     if RESERVED.contains(&lower.as_str()) {
-        return refuse(format!("`{name}` is the name of a built-in tool"));
+        return refuse(format!("`{name}` is reserved for a built-in tool"));
     }
     if lower.starts_with("mcp__") {
         return refuse("names that begin with `mcp__` belong to MCP servers".to_owned());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RESERVED;
+
+    #[test]
+    fn the_contract_names_every_reserved_name() {
+        let definitions = a3s_code_contract::definitions();
+        let described = definitions["HostToolSpec"]["properties"]["name"]["description"]
+            .as_str()
+            .unwrap_or_default();
+        for name in RESERVED {
+            assert!(described.contains(&format!("`{name}`")), "{name}");
+        }
+    }
 }

@@ -17,6 +17,10 @@ use std::time::Duration;
 
 /// Longest time limit that is accepted: a day.
 const MAX_LIMIT_MS: u32 = 86_400_000;
+/// Most bytes of a session's id.
+const MAX_ID_BYTES: usize = 128;
+/// Largest whole number that every language keeps.
+const MAX_INTEGER: u64 = 9_007_199_254_740_991;
 /// How long a question waits when nothing is said.
 const DEFAULT_CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -214,12 +218,16 @@ pub(crate) struct Resolved {
 /// Validates the options; nothing has been opened yet.
 pub(crate) fn resolve(options: &SessionOptions) -> Result<Resolved> {
     let wire = &options.wire;
-    if wire
-        .session_id
-        .as_ref()
-        .is_some_and(|id| id.trim().is_empty())
+    if let Some(id) = &wire.session_id {
+        check_id(id)?;
+    }
+    if let Some(limits) = &wire.artifact_store_limits
+        && limits.max_bytes > MAX_INTEGER
     {
-        return Err(CodeError::option("session_id", "must not be empty"));
+        return Err(CodeError::option(
+            "artifact_store_limits.max_bytes",
+            format!("{} is not within 0 to {MAX_INTEGER}", limits.max_bytes),
+        ));
     }
     refuse_unserved(wire)?;
     options.run_limits.check()?;
@@ -279,6 +287,28 @@ pub(crate) fn resolve(options: &SessionOptions) -> Result<Resolved> {
         queue_limits,
         artifact_limits: wire.artifact_store_limits.clone().unwrap_or_default(),
     })
+}
+
+/// An id may become the name of a file one day: 1 to 128 of `A-Z a-z 0-9 . _ -`, and neither `.` nor `..`.
+fn check_id(id: &str) -> Result<()> {
+    let bound = "1 to 128 of A-Z a-z 0-9 . _ -, and neither `.` nor `..`";
+    let problem = match id {
+        "" => "is empty".to_owned(),
+        "." | ".." => format!("is `{id}`"),
+        _ if id.len() > MAX_ID_BYTES => format!("has {} bytes", id.len()),
+        _ => match id.chars().find(|letter| !is_id_letter(*letter)) {
+            Some(letter) => format!("holds {letter:?}"),
+            None => return Ok(()),
+        },
+    };
+    Err(CodeError::option(
+        "session_id",
+        format!("it {problem}; an id is {bound}"),
+    ))
+}
+
+fn is_id_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-')
 }
 
 type Confirmation = (

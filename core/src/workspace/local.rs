@@ -181,6 +181,9 @@ impl FileSystem for LocalFiles {
     fn open(&self, path: &WorkspacePath, wait: Wait) -> Result<Box<dyn OpenFile>, WorkspaceError> {
         let handle = self.beneath.open(path, Purpose::Read, wait)?;
         let metadata = facts(&handle, path, wait)?;
+        if metadata.kind != FileKind::Directory {
+            path.check_file()?;
+        }
         match metadata.kind {
             FileKind::File => Ok(Box::new(LocalFile {
                 handle,
@@ -198,7 +201,11 @@ impl FileSystem for LocalFiles {
 
     fn metadata(&self, path: &WorkspacePath, wait: Wait) -> Result<Metadata, WorkspaceError> {
         let handle = self.beneath.open(path, Purpose::Inspect, wait)?;
-        facts(&handle, path, wait)
+        let metadata = facts(&handle, path, wait)?;
+        if metadata.kind != FileKind::Directory {
+            path.check_file()?;
+        }
+        Ok(metadata)
     }
 
     fn read_dir(&self, path: &WorkspacePath, wait: Wait) -> Result<Vec<DirEntry>, WorkspaceError> {
@@ -229,6 +236,7 @@ impl FileSystem for LocalFiles {
                 "this workspace is read-only".to_owned(),
             ));
         }
+        replacement.path.check_new_file()?;
         write::local::stage(&self.beneath, replacement, self.named)
     }
 }

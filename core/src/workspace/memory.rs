@@ -2,7 +2,7 @@
 //! local. Folders exist by the files in them. Nothing here ever waits for a device; a write has the one lock
 //! for as long as it takes to put a pointer.
 
-use super::path::outside;
+use super::path::{invalid, outside};
 use super::{
     DirEntry, Expectation, FileKind, FileSystem, Metadata, OpenFile, Replaced, Replacement,
     StagedWrite, Wait, Workspace, WorkspaceError, WorkspacePath, write,
@@ -22,21 +22,31 @@ impl MemoryWorkspace {
     /// Takes files by path; `capabilities` are read, write, list and search when not given.
     ///
     /// # Errors
-    /// A path that leads out, names a folder, or cannot be used.
+    /// A path that leads out, names a folder, is that of another file in another spelling, lies beneath another
+    /// file, or cannot be used.
     pub fn new(
         label: &str,
         files: BTreeMap<String, Vec<u8>>,
         capabilities: Option<BTreeSet<WorkspaceCapability>>,
     ) -> Result<Self, WorkspaceError> {
         let mut held = Shelf::new();
-        for (path, bytes) in files {
-            let path = normal(&WorkspacePath::parse(&path, label)?)?;
+        for (spelled, bytes) in files {
+            let path = WorkspacePath::parse(&spelled, label)?;
+            path.check_new_file()?;
+            let path = normal(&path)?;
             if path.is_empty() {
                 return Err(WorkspaceError::IsDirectory {
                     path: ".".to_owned(),
                 });
             }
+            if held.contains_key(&path) {
+                let reason = format!("it is the file `{path}`, which is given already");
+                return Err(invalid(&spelled, reason));
+            }
             held.insert(path, Arc::<[u8]>::from(bytes));
+        }
+        if let Some(path) = held.keys().find(|path| crosses_file(&held, path)) {
+            return Err(invalid(path, "a part of it is a file".to_owned()));
         }
         let capabilities = capabilities.unwrap_or_else(|| {
             BTreeSet::from([
@@ -127,7 +137,10 @@ impl FileSystem for MemoryFiles {
         let normal = normal(path)?;
         let held = self.shelf();
         match held.get(&normal) {
-            Some(bytes) => Ok(Box::new(MemoryFile(Arc::clone(bytes)))),
+            Some(bytes) => {
+                path.check_file()?;
+                Ok(Box::new(MemoryFile(Arc::clone(bytes))))
+            }
             None if is_folder(&held, &normal) => Err(WorkspaceError::IsDirectory {
                 path: path.display().into_owned(),
             }),
@@ -139,7 +152,10 @@ impl FileSystem for MemoryFiles {
         let normal = normal(path)?;
         let held = self.shelf();
         match held.get(&normal) {
-            Some(bytes) => Ok(file_facts(bytes)),
+            Some(bytes) => {
+                path.check_file()?;
+                Ok(file_facts(bytes))
+            }
             None if is_folder(&held, &normal) => Ok(Metadata {
                 kind: FileKind::Directory,
                 len: 0,
@@ -195,6 +211,7 @@ impl FileSystem for MemoryFiles {
                 "this workspace is read-only".to_owned(),
             ));
         }
+        replacement.path.check_new_file()?;
         let staged = MemoryStaged {
             files: self,
             replacement: *replacement,

@@ -16,14 +16,45 @@ const SHOWN_PATH_BYTES: usize = 200;
 
 /// A path relative to the root, `/`-separated, without `.` components; the empty path is the root.
 /// `..` is kept for the backend to resolve, because a link may stand before it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WorkspacePath(String);
+///
+/// A path that was spelled with a `/` at its end is equal to the one without, and names nothing but a folder.
+#[derive(Clone, Debug)]
+pub struct WorkspacePath {
+    text: String,
+    folder: bool,
+}
+
+impl PartialEq for WorkspacePath {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for WorkspacePath {}
+
+impl std::hash::Hash for WorkspacePath {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl PartialOrd for WorkspacePath {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for WorkspacePath {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.text.cmp(&other.text)
+    }
+}
 
 impl WorkspacePath {
     /// The root.
     #[must_use]
     pub fn root() -> Self {
-        Self(String::new())
+        Self::from_spelled(String::new())
     }
 
     /// Takes a path as a caller spells it, relative or absolute inside `root`; at most 4095 bytes, and 255
@@ -68,47 +99,74 @@ impl WorkspacePath {
                 ),
             ));
         }
-        Ok(Self(name::encode(&relative.join(&b'/'))))
+        Ok(Self {
+            text: name::encode(&relative.join(&b'/')),
+            folder: bytes.ends_with(b"/"),
+        })
     }
 
     /// A path that is already in canonical spelling.
     pub(crate) fn from_spelled(text: String) -> Self {
-        Self(text)
+        Self {
+            text,
+            folder: false,
+        }
+    }
+
+    /// Fails for a file that was spelled as a folder.
+    pub(super) fn check_file(&self) -> Result<(), WorkspaceError> {
+        if self.folder {
+            return Err(WorkspaceError::NotDirectory {
+                path: self.display().into_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Fails for a path that only a folder can have, where a file is to be written.
+    pub(super) fn check_new_file(&self) -> Result<(), WorkspaceError> {
+        if self.folder {
+            return Err(invalid(
+                &self.text,
+                "it ends with `/`, so it names a folder".to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     /// The text; empty for the root.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// The text for a person or model: `.` for the root, on one line.
     #[must_use]
     pub fn display(&self) -> Cow<'_, str> {
-        if self.0.is_empty() {
+        if self.text.is_empty() {
             Cow::Borrowed(".")
         } else {
-            name::printable(&self.0)
+            name::printable(&self.text)
         }
     }
 
     pub(crate) fn into_string(self) -> String {
-        self.0
+        self.text
     }
 
     /// The bytes the file system knows; empty for the root.
     #[must_use]
     pub fn bytes(&self) -> Cow<'_, [u8]> {
-        name::decode(&self.0)
+        name::decode(&self.text)
     }
 
     /// The path of an entry of this folder, by its spelled name.
     #[must_use]
     pub fn join(&self, entry: &str) -> Self {
-        if self.0.is_empty() {
-            Self(entry.to_owned())
+        if self.text.is_empty() {
+            Self::from_spelled(entry.to_owned())
         } else {
-            Self(format!("{}/{entry}", self.0))
+            Self::from_spelled(format!("{}/{entry}", self.text))
         }
     }
 }

@@ -19,6 +19,7 @@ __all__ = [
     "ConfirmationPolicy",
     "EventMetadata",
     "LocalWorkspaceBackend",
+    "LossMode",
     "MemoryFile",
     "MemoryWorkspaceBackend",
     "OutputKind",
@@ -39,6 +40,7 @@ __all__ = [
     "ToolErrorKindType",
     "ToolPresentationProfile",
     "ToolResult",
+    "ToolResultEvidence",
     "ToolResultTransformPolicy",
     "Trust",
     "WorkspaceBackend",
@@ -129,6 +131,9 @@ class EventMetadata:
             timestamp_ms=record["timestampMs"],
         )
 
+
+LossMode: TypeAlias = Literal["none", "bounded_preview", "head_tail", "deterministic_transform", "composite"]
+"""What was lost between a tool's text and the text that a result shows."""
 
 MemoryFile: TypeAlias = "str | bytes | Mapping[str, Any]"
 """Content of a file of an in-memory workspace."""
@@ -257,7 +262,7 @@ class SessionOptions:
     sandbox: SandboxSettings | None = None
     """Sandbox for commands."""
     session_id: str | None = None
-    """Id of the session, unique among the live sessions of the agent; made up when left out."""
+    """Id of the session: 1 to 128 of `A-Z a-z 0-9 . _ -`, unique among the live sessions of the agent; made up when left out."""
     tool_presentation_profile: ToolPresentationProfile | Mapping[str, Any] | None = None
     """How tools are presented to the model."""
     tool_result_transform_policy: ToolResultTransformPolicy | Mapping[str, Any] | None = None
@@ -430,6 +435,66 @@ class ToolResult:
     def metadata_json(self) -> str | None:
         """The metadata as JSON text."""
         return None if self.metadata is None else json.dumps(self.metadata, ensure_ascii=False)
+
+    @property
+    def evidence(self) -> ToolResultEvidence:
+        """What the result says of its own text: `metadata["a3s_tool_result_evidence"]`."""
+        return ToolResultEvidence.from_wire((self.metadata or {})["a3s_tool_result_evidence"])
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResultEvidence:
+    """What a result says of its own text: `a3s.code.tool-result-evidence.v1`, the metadata `a3s_tool_result_evidence`."""
+
+    byte_delta: int
+    """Projected minus original bytes."""
+    content_digest: str
+    """Digest of the tool's text."""
+    content_ref: str
+    """`inline:` and the digest, or the artifact's URI when something was lost."""
+    estimated_token_delta: int
+    """Projected minus original estimate."""
+    loss_mode: LossMode
+    """What happened."""
+    original_bytes: int
+    """Size of the tool's text in bytes."""
+    original_estimated_tokens: int
+    """Estimate for the tool's text; not a provider's count."""
+    projected_bytes: int
+    """Size of the text that is shown in bytes."""
+    projected_digest: str
+    """Digest of the text that is shown."""
+    projected_estimated_tokens: int
+    """Estimate for the text that is shown; not a provider's count."""
+    repeat_key: str
+    """Equal for results of equal text."""
+    schema: str
+    """`a3s.code.tool-result-evidence.v1`."""
+    token_estimator: str
+    """Name of the estimator."""
+    transform_algorithm: str
+    """Version of the transformation, also when nothing was changed."""
+
+    @classmethod
+    def from_wire(cls, record: Mapping[str, Any]) -> ToolResultEvidence:
+        """Reads the record of the wire."""
+        return cls(
+            byte_delta=record["byte_delta"],
+            content_digest=record["content_digest"],
+            content_ref=record["content_ref"],
+            estimated_token_delta=record["estimated_token_delta"],
+            loss_mode=record["loss_mode"],
+            original_bytes=record["original_bytes"],
+            original_estimated_tokens=record["original_estimated_tokens"],
+            projected_bytes=record["projected_bytes"],
+            projected_digest=record["projected_digest"],
+            projected_estimated_tokens=record["projected_estimated_tokens"],
+            repeat_key=record["repeat_key"],
+            schema=record["schema"],
+            token_estimator=record["token_estimator"],
+            transform_algorithm=record["transform_algorithm"],
+        )
 
 
 

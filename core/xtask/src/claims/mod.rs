@@ -12,7 +12,7 @@ use crate::cases;
 use crate::failure::{AtPath, Result, fail};
 use crate::languages::Language;
 use crate::layout::Layout;
-use crate::results::{self, Status};
+use crate::results::{self, Status, TestResult};
 use catalogue::Claim;
 use scan::Scanner;
 use serde_json::{Map, Value, json};
@@ -37,7 +37,8 @@ pub(crate) fn run(layout: &Layout, arguments: &Arguments) -> Result<bool> {
     let path = layout.path(LIST);
     let text = std::fs::read_to_string(&path).at(&path)?;
     let claims = catalogue::parse(&text).map_err(|error| fail(format!("{LIST}: {error}")))?;
-    let (proofs, wrong) = collect(layout, &claims)?;
+    let results = results::load(layout)?;
+    let (proofs, wrong) = collect(layout, &claims, &results)?;
     let prefix = arguments.value("prefix").unwrap_or_default().to_uppercase();
     let chosen: Vec<&Claim> = claims
         .iter()
@@ -60,7 +61,7 @@ pub(crate) fn run(layout: &Layout, arguments: &Arguments) -> Result<bool> {
                 println!("{}", to_line(claim, &proofs));
             }
         }
-        println!("proved {proved} of {}", chosen.len());
+        println!("{}", last_line(proved, chosen.len(), results.is_empty()));
     }
     for problem in &wrong {
         eprintln!("error: {problem}");
@@ -68,8 +69,20 @@ pub(crate) fn run(layout: &Layout, arguments: &Arguments) -> Result<bool> {
     Ok(wrong.is_empty())
 }
 
+fn last_line(proved: usize, of: usize, no_run: bool) -> String {
+    let line = format!("proved {proved} of {of}");
+    match no_run {
+        true => format!("{line}: no run is recorded, `cargo xtask test` makes one"),
+        false => line,
+    }
+}
+
 /// Every proof of the last run, and what is wrong in the sources.
-fn collect(layout: &Layout, claims: &[Claim]) -> Result<(Proofs, Vec<String>)> {
+fn collect(
+    layout: &Layout,
+    claims: &[Claim],
+    results: &[TestResult],
+) -> Result<(Proofs, Vec<String>)> {
     let known: BTreeSet<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
     let prefixes = known
         .iter()
@@ -77,7 +90,6 @@ fn collect(layout: &Layout, claims: &[Claim]) -> Result<(Proofs, Vec<String>)> {
         .map(|(prefix, _)| prefix.to_owned())
         .collect();
     let scanner = Scanner::new(prefixes).map_err(fail)?;
-    let results = results::load(layout)?;
     let mut proofs = Proofs::new();
     let mut wrong = Vec::new();
     for (path, language) in sources(layout.root())? {
@@ -104,7 +116,7 @@ fn collect(layout: &Layout, claims: &[Claim]) -> Result<(Proofs, Vec<String>)> {
                     mention.line
                 ));
             }
-            for result in matching::passed(language, &file, &mention, &results) {
+            for result in matching::passed(language, &file, &mention, results) {
                 for claim in &mention.claims {
                     prove(&mut proofs, claim, language, result.id.clone());
                 }
@@ -240,6 +252,12 @@ mod tests {
             to_json(&claim, &proofs),
             json!({"id": "EVID-03", "proved": true, "tests": {"rust": ["a::b"], "node": [], "python": [], "go": ["c"]}})
         );
+    }
+
+    #[test]
+    fn that_nothing_is_proved_without_a_run_is_said() {
+        assert_eq!(last_line(3, 5, false), "proved 3 of 5");
+        assert!(last_line(0, 5, true).contains("no run is recorded"));
     }
 
     #[test]

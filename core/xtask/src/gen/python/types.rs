@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 const OPTION_ROOTS: &[&str] = &["SessionOptions", "ReadFileOptions", "ToolCapabilities"];
 
 /// Types that an application reads beside the results of methods.
-const RESULT_ROOTS: &[&str] = &["EventMetadata"];
+const RESULT_ROOTS: &[&str] = &["EventMetadata", "ToolResultEvidence"];
 
 /// Never shown: the package has a form of its own for them.
 const HIDDEN: &[&str] = &["HostToolSpec", "OpenedAgent", "OpenedSession"];
@@ -446,6 +446,7 @@ fn result_class(
     );
     if fields.iter().any(|field| field.name == "metadata") {
         out.push_str("\n    @property\n    def metadata_json(self) -> str | None:\n        \"\"\"The metadata as JSON text.\"\"\"\n        return None if self.metadata is None else json.dumps(self.metadata, ensure_ascii=False)\n");
+        out.push_str("\n    @property\n    def evidence(self) -> ToolResultEvidence:\n        \"\"\"What the result says of its own text: `metadata[\"a3s_tool_result_evidence\"]`.\"\"\"\n        return ToolResultEvidence.from_wire((self.metadata or {})[\"a3s_tool_result_evidence\"])\n");
     }
     out.push('\n');
     Ok(())
