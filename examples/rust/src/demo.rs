@@ -167,7 +167,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     session.close().await;
     // A step without a text of its own shows its value.
-    println!("{}", json!({ "step": "close", "value": session.is_closed() }));
+    println!(
+        "{}",
+        json!({ "step": "close", "value": session.is_closed() })
+    );
     agent.close().await;
     Ok(())
 }
