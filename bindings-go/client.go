@@ -226,7 +226,7 @@ func call(ctx context.Context, on owner, method string, arguments *arguments) (m
 	if err != nil {
 		return message{}, err
 	}
-	m, err := c.do(ctx, target, method, encoded, nil, nil)
+	m, err := c.do(ctx, target, method, encoded, arguments.data, nil)
 	runtime.KeepAlive(on)
 	if _, ok := on.(*Session); ok && errors.Is(err, ErrHandleClosed) {
 		// The handle went while the call was on its way.

@@ -88,6 +88,7 @@ func exportedFieldsHoldInvalidText(value reflect.Value) bool {
 // arguments builds the object of a call's arguments. The first failure is kept and returned at the end.
 type arguments struct {
 	json []byte
+	data []byte // travels beside the JSON
 	err  error
 }
 
@@ -110,6 +111,14 @@ func (a *arguments) add(name string, value any) {
 	a.json = append(a.json, name...)
 	a.json = append(a.json, `":`...)
 	a.json = append(a.json, encoded...)
+}
+
+// addBytes adds the text that travels beside the JSON.
+func (a *arguments) addBytes(name, text string) {
+	if a.err == nil && !utf8.ValidString(text) {
+		a.err = invalidArgument(name, "is not UTF-8")
+	}
+	a.data = []byte(text)
 }
 
 // addText adds a text; an empty one is left out.

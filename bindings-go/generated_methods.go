@@ -88,6 +88,86 @@ func (s *Session) LS(ctx context.Context, path string) (*ToolResult, error) {
 	return callTool(ctx, s, "session.ls", &arguments)
 }
 
+// WriteFile writes a file of the workspace, whole: exactly this text. A failure is a result: look at the exit code.
+//
+// path: Path in the workspace.
+//
+// content: The whole text, encoded as UTF-8.
+//
+// Errors: SESSION_CLOSED after close.
+//
+// Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+func (s *Session) WriteFile(ctx context.Context, path string, content string) (*ToolResult, error) {
+	arguments := arguments{}
+	arguments.add("path", path)
+	arguments.addBytes("content", content)
+	return callTool(ctx, s, "session.writeFile", &arguments)
+}
+
+// EditFile replaces exact text in a file: its one occurrence, or each. A failure is a result: look at the exit code.
+//
+// path: Path in the workspace.
+//
+// oldString: The exact text to find.
+//
+// newString: The text in its place.
+//
+// replaceAll: Whether each occurrence is replaced; with false there must be one.
+//
+// Errors: SESSION_CLOSED after close.
+//
+// Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+func (s *Session) EditFile(ctx context.Context, path string, oldString string, newString string, replaceAll bool) (*ToolResult, error) {
+	arguments := arguments{}
+	arguments.add("path", path)
+	arguments.add("oldString", oldString)
+	arguments.add("newString", newString)
+	arguments.add("replaceAll", replaceAll)
+	return callTool(ctx, s, "session.editFile", &arguments)
+}
+
+// PatchFile applies a unified diff to a file, all of its hunks or none. A failure is a result: look at the exit code.
+//
+// path: Path in the workspace.
+//
+// diff: The unified diff.
+//
+// Errors: SESSION_CLOSED after close.
+//
+// Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+func (s *Session) PatchFile(ctx context.Context, path string, diff string) (*ToolResult, error) {
+	arguments := arguments{}
+	arguments.add("path", path)
+	arguments.addBytes("diff", diff)
+	return callTool(ctx, s, "session.patchFile", &arguments)
+}
+
+// Bash runs a command line in the workspace: its output and, when its status is not 0, a last line that states it. A status that is not 0 is no error.
+//
+// command: The command line.
+//
+// Errors: TIMEOUT at its time limit; CANCELLED, also when the session is closed; TOOL_ERROR when it cannot be started.
+//
+// Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+func (s *Session) Bash(ctx context.Context, command string) (string, error) {
+	arguments := arguments{}
+	arguments.add("command", command)
+	return callText(ctx, s, "session.bash", &arguments)
+}
+
+// GitCommand runs one git operation, asked for by the arguments of the tool `git`. A failure is a result: look at the exit code.
+//
+// request: Arguments of the tool `git`, an object; the names of the options are taken as well.
+//
+// Errors: SESSION_CLOSED after close.
+//
+// Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+func (s *Session) GitCommand(ctx context.Context, request any) (*ToolResult, error) {
+	arguments := arguments{}
+	arguments.add("request", object(request))
+	return callTool(ctx, s, "session.gitCommand", &arguments)
+}
+
 // Grep searches file contents by regular expression: one `path:line:text` a hit, in lexical order, every hit.
 //
 // pattern: Regular expression.

@@ -5,7 +5,7 @@ package code
 import "encoding/json"
 
 // schemaHash is the fingerprint of the contract; a library with another one is refused.
-const schemaHash = "75b4e7a79d12e345"
+const schemaHash = "1f94948893ee1272"
 
 // ActiveTool: a call that is running now.
 type ActiveTool struct {
@@ -99,6 +99,57 @@ type EventMetadata struct {
 
 	// Milliseconds since the epoch.
 	TimestampMS int64 `json:"timestampMs"`
+}
+
+// GitOptions: one git operation and what it works on: the arguments of the tool `git`.
+type GitOptions struct {
+	// Where a new branch starts; `HEAD` when left out.
+	Base string `json:"base,omitzero"`
+
+	// For `diff`: the byte at which it goes on.
+	ByteOffset *int64 `json:"byteOffset,omitzero"`
+
+	// `status`, `log`, `branch`, `checkout`, `diff`, `stash`, `remote` or `worktree`.
+	Command string `json:"command"`
+
+	// Where `log` or a list goes on, as its last result says.
+	Cursor string `json:"cursor,omitzero"`
+
+	// Discard changes on `checkout`, or remove a worktree that has some.
+	Force *bool `json:"force,omitzero"`
+
+	// Whether the stash to create takes untracked files.
+	IncludeUntracked *bool `json:"includeUntracked,omitzero"`
+
+	// Most entries of `log` and of lists, 1 to 200; 10 for `log` and 50 for lists when left out.
+	Limit *int64 `json:"limit,omitzero"`
+
+	// For `diff`: most bytes of one result, 256 to 102,400; 65,536 when left out.
+	MaxBytes *int64 `json:"maxBytes,omitzero"`
+
+	// Older name of `limit` for `log`.
+	MaxCount *int64 `json:"maxCount,omitzero"`
+
+	// Message of the stash to create.
+	Message string `json:"message,omitzero"`
+
+	// Branch to create, or branch of the worktree.
+	Name string `json:"name,omitzero"`
+
+	// Whether `worktree create` makes a new branch; true when left out.
+	NewBranch *bool `json:"newBranch,omitzero"`
+
+	// Path of the worktree.
+	Path string `json:"path,omitzero"`
+
+	// For `checkout`: what to switch to.
+	Ref string `json:"ref,omitzero"`
+
+	// For `worktree`: `list` when left out, `create` or `remove`.
+	Subcommand string `json:"subcommand,omitzero"`
+
+	// For `diff`: compare with this ref instead of the index.
+	Target string `json:"target,omitzero"`
 }
 
 // hostCallInput: what a handler is given. The id of the message is the host call to answer.

@@ -124,6 +124,17 @@ func (s *Session) GetArtifact(ctx context.Context, uri string) (*ToolArtifact, e
 	return artifact, nil
 }
 
+// Git runs one git operation on the workspace's repository. A failure is a result: look at the exit code.
+//
+// Errors: SESSION_CLOSED after close.
+//
+// Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+func (s *Session) Git(ctx context.Context, options GitOptions) (*ToolResult, error) {
+	arguments := arguments{}
+	arguments.add("options", &options)
+	return callTool(ctx, s, "session.git", &arguments)
+}
+
 // IsClosed tells whether the session is closed. Never waits.
 func (s *Session) IsClosed() bool {
 	_, handle, err := s.native()

@@ -19,7 +19,8 @@ import (
 
 // Tool is a tool written in Go.
 type Tool struct {
-	// Name is 1 to 64 of A-Z a-z 0-9 _ -; names that are taken or built in are refused.
+	// Name is 1 to 64 of A-Z a-z 0-9 _ -; names that are taken, and those reserved for
+	// built-in tools, are refused; docs/reference/options.md lists them.
 	Name string
 
 	// Description says what it does, for a model.

@@ -42,9 +42,9 @@ export type ToolReply =
   | {
       /** The text. */
       output: string;
-      /** False makes the call fail. */
+      /** False makes the call fail; so does an error kind, whatever this says. */
       success?: boolean;
-      /** Facts about the result. */
+      /** Facts about the result; whole numbers in it are within 2^53 - 1. */
       metadata?: object;
       /** How it failed, with a `type`. */
       errorKind?: { type: string; [field: string]: unknown };
@@ -52,11 +52,11 @@ export type ToolReply =
 
 /** A tool of the application. */
 export interface HostTool<Args = any> {
-  /** 1 to 64 of `A-Z a-z 0-9 _ -`; taken and built-in names are refused. */
+  /** 1 to 64 of `A-Z a-z 0-9 _ -`; taken names and those reserved for built-in tools are refused (the list: docs/reference/options.md). */
   name: string;
   /** What it does, for a model. */
   description: string;
-  /** JSON Schema of its arguments. */
+  /** JSON Schema of its arguments, which are an object. */
   parameters: object;
   /** What it promises; nothing when left out. */
   capabilities?: ToolCapabilities;

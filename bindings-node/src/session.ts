@@ -3,11 +3,12 @@
 import native from '#native';
 import type { Agent } from './agent.js';
 import type { Client } from './client.js';
-import { asArtifact, asJson, asNothing } from './decode.js';
+import type { CallOptions } from './crossing.js';
+import { asArtifact, asJson, asNothing, asToolResult } from './decode.js';
 import { SessionMethods } from './generated/session.js';
-import type { OpenedSession, WireHostToolSpec, WireSessionOptions } from './generated/types.js';
+import type { GitOptions, OpenedSession, WireHostToolSpec, WireSessionOptions } from './generated/types.js';
 import type { HostTool } from './host-tool.js';
-import type { ToolArtifact } from './result.js';
+import type { ToolArtifact, ToolResult } from './result.js';
 import { invalid, isPlain } from './wire.js';
 
 /** Options of a session. Every one may be left out; unknown keys are refused. */
@@ -15,6 +16,21 @@ export interface SessionOptions extends Omit<WireSessionOptions, 'tools'> {
   /** Tools written in JavaScript. */
   tools?: HostTool[];
 }
+
+/** What `git` takes after its command, in order. */
+const GIT_POSITIONS = [
+  'subcommand',
+  'name',
+  'path',
+  'newBranch',
+  'base',
+  'force',
+  'maxCount',
+  'message',
+  'includeUntracked',
+  'target',
+  'ref',
+] as const satisfies ReadonlyArray<keyof GitOptions>;
 
 /** A session on a workspace. Close it, or use `await using`. */
 export class Session extends SessionMethods {
@@ -74,6 +90,51 @@ export class Session extends SessionMethods {
       }
     }
     return was;
+  }
+
+  /**
+   * Runs one git operation on the workspace's repository: the options, or the command and what it works on, in
+   * this order. A failure is a result: look at `exitCode`.
+   *
+   * @param command `status`, `log`, `branch`, `checkout`, `diff`, `stash`, `remote` or `worktree`; or all options.
+   * @param subcommand For `worktree`: `list`, `create` or `remove`.
+   * @param name Branch to create, or branch of the worktree.
+   * @param path Path of the worktree.
+   * @param newBranch Whether `worktree create` makes a new branch; true when left out.
+   * @param base Where a new branch starts.
+   * @param force Discard changes on `checkout`, or remove a worktree that has some.
+   * @param maxCount Most entries of `log`.
+   * @param message Message of the stash to create.
+   * @param includeUntracked Whether the stash to create takes untracked files.
+   * @param target For `diff`: compare with this ref instead of the index.
+   * @param ref For `checkout`: what to switch to.
+   * @throws INVALID_ARGUMENT for an option that there is not; SESSION_CLOSED after close.
+   * Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+   */
+  git(options: GitOptions, callOptions?: CallOptions): Promise<ToolResult>;
+  git(
+    command: string,
+    subcommand?: string,
+    name?: string,
+    path?: string,
+    newBranch?: boolean,
+    base?: string,
+    force?: boolean,
+    maxCount?: number,
+    message?: string,
+    includeUntracked?: boolean,
+    target?: string,
+    ref?: string,
+    callOptions?: CallOptions,
+  ): Promise<ToolResult>;
+  git(command: string | GitOptions, ...rest: unknown[]): Promise<ToolResult> {
+    let options: object = command as GitOptions;
+    let callOptions = rest[0];
+    if (typeof command === 'string') {
+      callOptions = rest[GIT_POSITIONS.length];
+      options = { command, ...Object.fromEntries(GIT_POSITIONS.map((key, at) => [key, rest[at]])) };
+    }
+    return this.invoke('session.git', { options }, asToolResult, callOptions as CallOptions | undefined);
   }
 
   /** Closes the session at the end of `await using`. */

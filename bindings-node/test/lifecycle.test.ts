@@ -89,15 +89,15 @@ describe('signals', () => {
       expect((error as Error).message).toContain(text);
     }
     const session = await open({ a: 'x' });
-    const calls: Array<[Promise<unknown>, string]> = [
-      [session.readFile('a', { offset: -1 }), 'options.offset'],
-      [session.readFile(5 as never), 'path'],
-      [session.readFile('../a'), 'path'],
-      [session.grep('('), 'pattern'],
-      [session.registerTool({ ...hostTool('x', () => ''), desc: 'd' } as never), 'tool.desc'],
+    const calls: Array<[() => Promise<unknown>, string]> = [
+      [() => session.readFile('a', { offset: -1 }), 'options.offset'],
+      [() => session.readFile(5 as never), 'path'],
+      [() => session.readFile('../a'), 'path'],
+      [() => session.grep('('), 'pattern'],
+      [() => session.registerTool({ ...hostTool('x', () => ''), desc: 'd' } as never), 'tool.desc'],
     ];
     for (const [call, argument] of calls) {
-      const error = await call.catch((thrown: unknown) => thrown);
+      const error = await call().catch((thrown: unknown) => thrown);
       expect(error, argument).toMatchObject({ code: 'INVALID_ARGUMENT', details: { argument } });
       expect((error as Error).message).not.toMatch(/invalid type|expected|query|file_path/);
     }
@@ -107,13 +107,13 @@ describe('signals', () => {
     const session = await open({ a: 'x' });
     const agent = await debugAgent();
     const { signal } = new AbortController();
-    const calls: Array<Promise<unknown>> = [
-      session.tool('debug_noop', {}, { sginal: signal } as never),
-      session.readFile('a', {}, { sginal: signal } as never),
-      agent.sessionAsync(session.workspace, {}, { sginal: signal } as never),
+    const calls: Array<() => Promise<unknown>> = [
+      () => session.tool('debug_noop', {}, { sginal: signal } as never),
+      () => session.readFile('a', {}, { sginal: signal } as never),
+      () => agent.sessionAsync(session.workspace, {}, { sginal: signal } as never),
     ];
     for (const call of calls) {
-      const error = await call.catch((thrown: unknown) => thrown);
+      const error = await call().catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: { argument: 'options.sginal' } });
       expect((error as Error).message).toContain('`signal`');
     }

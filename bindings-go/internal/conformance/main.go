@@ -227,11 +227,7 @@ func (d *driver) interruptible(r *request) answer {
 	if len(r.Args) > 0 {
 		args = r.Args
 	}
-	have, err := call(ctx, r.Name, args)
-	if err != nil {
-		return failure(err)
-	}
-	return result(have)
+	return toolResult(call(ctx, r.Name, args))
 }
 
 func helper(ctx context.Context, session *code.Session, r *request) answer {
@@ -262,12 +258,28 @@ func helper(ctx context.Context, session *code.Session, r *request) answer {
 		return either(session.Grep(ctx, text(0)))
 	case "glob":
 		return either(session.Glob(ctx, text(0)))
-	case "ls":
-		have, err := session.LS(ctx, text(0))
+	case "bash":
+		return either(session.Bash(ctx, text(0)))
+	case "writeFile":
+		return toolResult(session.WriteFile(ctx, text(0), text(1)))
+	case "editFile":
+		all := len(args) > 3 && string(args[3]) == "true"
+		return toolResult(session.EditFile(ctx, text(0), text(1), text(2), all))
+	case "patchFile":
+		return toolResult(session.PatchFile(ctx, text(0), text(1)))
+	case "git":
+		options, err := gitOptions(args)
 		if err != nil {
-			return failure(err)
+			return unsupported("options of git: " + err.Error())
 		}
-		return result(have)
+		return toolResult(session.Git(ctx, options))
+	case "gitCommand":
+		if len(args) == 0 {
+			return unsupported("gitCommand without a request")
+		}
+		return toolResult(session.GitCommand(ctx, args[0]))
+	case "ls":
+		return toolResult(session.LS(ctx, text(0)))
 	case "toolNames":
 		return value(session.ToolNames())
 	case "toolDefinitions":
@@ -288,6 +300,13 @@ func helper(ctx context.Context, session *code.Session, r *request) answer {
 	default:
 		return unsupported("helper " + r.Name)
 	}
+}
+
+func toolResult(have *code.ToolResult, err error) answer {
+	if err != nil {
+		return failure(err)
+	}
+	return result(have)
 }
 
 func either[T any](v T, err error) answer {

@@ -43,6 +43,30 @@ func decodeOptions(wire map[string]json.RawMessage) (options *code.SessionOption
 	return options, "", nil
 }
 
+// gitPositions is what the helper git takes in order where it takes no object.
+var gitPositions = []string{
+	"command", "subcommand", "name", "path", "newBranch", "base", "force", "maxCount", "message",
+	"includeUntracked", "target", "ref",
+}
+
+func gitOptions(args []json.RawMessage) (options code.GitOptions, err error) {
+	if len(args) > 0 && bytes.HasPrefix(bytes.TrimSpace(args[0]), []byte("{")) {
+		return options, strictly(args[0], &options)
+	}
+	named := map[string]json.RawMessage{}
+	for at, arg := range args {
+		if at == len(gitPositions) {
+			return options, fmt.Errorf("%d of them", len(args))
+		}
+		named[gitPositions[at]] = arg
+	}
+	encoded, err := json.Marshal(named)
+	if err != nil {
+		return options, err
+	}
+	return options, strictly(encoded, &options)
+}
+
 func strictly(raw []byte, target any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()

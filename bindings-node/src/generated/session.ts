@@ -92,6 +92,66 @@ export abstract class SessionMethods extends Crossing {
   }
 
   /**
+   * Writes a file of the workspace, whole: exactly this text. A failure is a result: look at the exit code.
+   *
+   * @param path Path in the workspace.
+   * @param content The whole text, encoded as UTF-8.
+   * @throws SESSION_CLOSED after close.
+   * Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+   */
+  writeFile(path: string, content: string, options?: CallOptions): Promise<ToolResult> {
+    return this.invoke('session.writeFile', { path }, asToolResult, options, { name: 'content', text: content });
+  }
+
+  /**
+   * Replaces exact text in a file: its one occurrence, or each. A failure is a result: look at the exit code.
+   *
+   * @param path Path in the workspace.
+   * @param oldString The exact text to find.
+   * @param newString The text in its place.
+   * @param replaceAll Whether each occurrence is replaced; with false there must be one.
+   * @throws SESSION_CLOSED after close.
+   * Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+   */
+  editFile(path: string, oldString: string, newString: string, replaceAll?: boolean, options?: CallOptions): Promise<ToolResult> {
+    return this.invoke('session.editFile', { path, oldString, newString, replaceAll }, asToolResult, options);
+  }
+
+  /**
+   * Applies a unified diff to a file, all of its hunks or none. A failure is a result: look at the exit code.
+   *
+   * @param path Path in the workspace.
+   * @param diff The unified diff.
+   * @throws SESSION_CLOSED after close.
+   * Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+   */
+  patchFile(path: string, diff: string, options?: CallOptions): Promise<ToolResult> {
+    return this.invoke('session.patchFile', { path }, asToolResult, options, { name: 'diff', text: diff });
+  }
+
+  /**
+   * Runs a command line in the workspace: its output and, when its status is not 0, a last line that states it. A status that is not 0 is no error.
+   *
+   * @param command The command line.
+   * @throws TIMEOUT at its time limit; CANCELLED, also when the session is closed; TOOL_ERROR when it cannot be started.
+   * Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+   */
+  bash(command: string, options?: CallOptions): Promise<string> {
+    return this.invoke('session.bash', { command }, asText, options);
+  }
+
+  /**
+   * Runs one git operation, asked for by the arguments of the tool `git`. A failure is a result: look at the exit code.
+   *
+   * @param request Arguments of the tool `git`, an object; the names of the options are taken as well.
+   * @throws SESSION_CLOSED after close.
+   * Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+   */
+  gitCommand(request: object, options?: CallOptions): Promise<ToolResult> {
+    return this.invoke('session.gitCommand', { request }, asToolResult, options);
+  }
+
+  /**
    * Searches file contents by regular expression: one `path:line:text` a hit, in lexical order, every hit.
    *
    * @param pattern Regular expression.

@@ -165,6 +165,42 @@ export interface EventMetadata {
   timestampMs: number;
 }
 
+/** One git operation and what it works on: the arguments of the tool `git`. */
+export interface GitOptions {
+  /** Where a new branch starts; `HEAD` when left out. */
+  base?: string | null;
+  /** For `diff`: the byte at which it goes on. */
+  byteOffset?: number | null;
+  /** `status`, `log`, `branch`, `checkout`, `diff`, `stash`, `remote` or `worktree`. */
+  command: string;
+  /** Where `log` or a list goes on, as its last result says. */
+  cursor?: string | null;
+  /** Discard changes on `checkout`, or remove a worktree that has some. */
+  force?: boolean | null;
+  /** Whether the stash to create takes untracked files. */
+  includeUntracked?: boolean | null;
+  /** Most entries of `log` and of lists, 1 to 200; 10 for `log` and 50 for lists when left out. */
+  limit?: number | null;
+  /** For `diff`: most bytes of one result, 256 to 102,400; 65,536 when left out. */
+  maxBytes?: number | null;
+  /** Older name of `limit` for `log`. */
+  maxCount?: number | null;
+  /** Message of the stash to create. */
+  message?: string | null;
+  /** Branch to create, or branch of the worktree. */
+  name?: string | null;
+  /** Whether `worktree create` makes a new branch; true when left out. */
+  newBranch?: boolean | null;
+  /** Path of the worktree. */
+  path?: string | null;
+  /** For `checkout`: what to switch to. */
+  ref?: string | null;
+  /** For `worktree`: `list` when left out, `create` or `remove`. */
+  subcommand?: string | null;
+  /** For `diff`: compare with this ref instead of the index. */
+  target?: string | null;
+}
+
 /** What a handler is given. The id of the message is the host call to answer. */
 export interface HostCallInput {
   /** The arguments, validated against the schema. */

@@ -193,11 +193,11 @@ class Crossing:
         return call_now(self._runtime, self._handle, method, arguments, read)
 
     def _blocking(
-        self, method: str, arguments: Mapping[str, Any], read: Read[Result]
+        self, method: str, arguments: Mapping[str, Any], read: Read[Result], data: bytes = b""
     ) -> Result:
-        return call_blocking(self._runtime, self._handle, method, arguments, read)
+        return call_blocking(self._runtime, self._handle, method, arguments, read, data=data)
 
     async def _awaited(
-        self, method: str, arguments: Mapping[str, Any], read: Read[Result]
+        self, method: str, arguments: Mapping[str, Any], read: Read[Result], data: bytes = b""
     ) -> Result:
-        return await call_awaited(self._runtime, self._handle, method, arguments, read)
+        return await call_awaited(self._runtime, self._handle, method, arguments, read, data=data)

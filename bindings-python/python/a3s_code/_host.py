@@ -273,6 +273,9 @@ class AsyncHostCall(_HostCall):
 
     def _done(self, task: asyncio.Task[None]) -> None:
         """Answers for a task that was cancelled before its first step."""
+        if not task.cancelled():
+            # Only KeyboardInterrupt ends one, and the loop has raised that already.
+            task.exception()
         if self.mailbox.running.pop(self.identity, None) is not None:
             not_needed(self.identity)
 

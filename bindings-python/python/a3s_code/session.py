@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _calls
+from . import _calls, _wire
+from ._generated.errors import InvalidArgument
 from ._generated.session import SessionMethods
-from ._generated.types import ToolArtifact
+from ._generated.types import GitOptions, ToolArtifact, ToolResult
 from ._runtime import Runtime, release_later
 from .tools import Tool, as_tool
 
@@ -27,6 +28,19 @@ def _forget(tools: dict[int, Tool], own: dict[str, Tool]) -> None:
     for tool in own.values():
         tools.pop(tool.reference, None)
     own.clear()
+
+
+def _git_options(
+    command: str | GitOptions | Mapping[str, Any], **more: Any
+) -> dict[str, Any]:
+    """Options of one git operation as they cross: all in one, or the command and the others beside it."""
+    given: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
+    if isinstance(command, str):
+        return _wire.record_to_wire(GitOptions(command=command, **given), "options")
+    if given:
+        raise InvalidArgument(f"options are given already, so {next(iter(given))} cannot stand beside them")
+    wire: dict[str, Any] = _wire.Record(lambda: GitOptions).to_wire(command, "options")
+    return wire
 
 
 class Session(SessionMethods):
@@ -98,6 +112,76 @@ class Session(SessionMethods):
         tool = self._tools.pop(name, None) if removed else None
         if tool is not None:
             self._runtime.tools.pop(tool.reference, None)
+
+    def git(
+        self,
+        command: str | GitOptions | Mapping[str, Any],
+        subcommand: str | None = None,
+        name: str | None = None,
+        path: str | None = None,
+        new_branch: bool | None = None,
+        base: str | None = None,
+        force: bool | None = None,
+        max_count: int | None = None,
+        message: str | None = None,
+        include_untracked: bool | None = None,
+        target: str | None = None,
+        ref: str | None = None,
+    ) -> ToolResult:
+        """Runs one git operation on the workspace's repository. A failure is a result: look at the exit code.
+
+        `command`: `status`, `log`, `branch`, `checkout`, `diff`, `stash`, `remote` or `worktree`; or all options,
+        as GitOptions or a mapping with the names of its attributes. What the others are is said there.
+        Errors: INVALID_ARGUMENT for a wrong option; SESSION_CLOSED after close.
+        Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+        """
+        options = _git_options(
+            command,
+            subcommand=subcommand,
+            name=name,
+            path=path,
+            new_branch=new_branch,
+            base=base,
+            force=force,
+            max_count=max_count,
+            message=message,
+            include_untracked=include_untracked,
+            target=target,
+            ref=ref,
+        )
+        return self._blocking("session.git", {"options": options}, _calls.tool_result)
+
+    async def git_async(
+        self,
+        command: str | GitOptions | Mapping[str, Any],
+        subcommand: str | None = None,
+        name: str | None = None,
+        path: str | None = None,
+        new_branch: bool | None = None,
+        base: str | None = None,
+        force: bool | None = None,
+        max_count: int | None = None,
+        message: str | None = None,
+        include_untracked: bool | None = None,
+        target: str | None = None,
+        ref: str | None = None,
+    ) -> ToolResult:
+        """The same as `git`, awaitable."""
+        options = _git_options(
+            command,
+            subcommand=subcommand,
+            name=name,
+            path=path,
+            new_branch=new_branch,
+            base=base,
+            force=force,
+            max_count=max_count,
+            message=message,
+            include_untracked=include_untracked,
+            target=target,
+            ref=ref,
+        )
+        return await self._awaited("session.git", {"options": options}, _calls.tool_result)
 
     def close(self) -> None:
         """Closes the session: running calls end as cancelled and everything it owns is released.

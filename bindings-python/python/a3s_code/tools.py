@@ -42,9 +42,9 @@ class ToolOutput:
     output: str
     """The text."""
     success: bool = True
-    """False when the tool failed."""
+    """False when the tool failed; an error kind means failure, whatever this says."""
     metadata: Mapping[str, Any] | None = None
-    """Facts about the result."""
+    """Facts about the result; whole numbers in it are within 2**53 - 1."""
     error_kind: Mapping[str, Any] | None = None
     """How it failed, tagged by `type`."""
 
@@ -53,8 +53,9 @@ class ToolOutput:
 class Tool:
     """A tool written in Python.
 
-    `name` is 1 to 64 of `A-Z a-z 0-9 _ -`, `parameters` the JSON Schema of the arguments, `capabilities` what a call
-    promises (nothing when left out), `timeout_ms` the time limit of a call, 1 to 86,400,000 (600,000 when left out).
+    `name` is 1 to 64 of `A-Z a-z 0-9 _ -` (reserved names: docs/reference/options.md), `parameters` the JSON Schema of
+    the arguments, which are an object, `capabilities` what a call promises (nothing when left out), `timeout_ms` the
+    time limit of a call, 1 to 86,400,000 (600,000 when left out).
     A plain function runs on a thread of its own; `inline` runs it on the event loop or the thread that waits for the
     call, which nothing can interrupt there: only for what returns at once.
     """

@@ -1,15 +1,14 @@
 //! From a method's name to the engine: arguments by name in, JSON and bytes out. Nothing clever.
 
 use crate::debug;
+use crate::direct;
 use crate::host::{HostTool, compile_tools};
 use crate::mailbox::Mailbox;
 use crate::operation::{Answer, Reply, invalid};
 use crate::refusal;
 use crate::runtime::Runtime;
 use crate::state::{AgentObject, Object, SessionObject, state};
-use a3s_code_contract::{
-    self as contract, ErrorCode, ErrorPayload, HostToolSpec, ReadFileOptions, ToolResult,
-};
+use a3s_code_contract::{self as contract, ErrorCode, ErrorPayload, HostToolSpec, ToolResult};
 use a3s_code_core::tools::Caller;
 use a3s_code_core::{Agent, AgentSession, CallOptions, CodeError, SessionOptions};
 use futures_util::future::BoxFuture;
@@ -35,12 +34,15 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    fn take<T: DeserializeOwned + JsonSchema>(&mut self, name: &str) -> Result<T, ErrorPayload> {
+    pub(crate) fn take<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        name: &str,
+    ) -> Result<T, ErrorPayload> {
         self.take_optional(name)?
             .ok_or_else(|| argument_error(name, "is missing"))
     }
 
-    fn take_optional<T: DeserializeOwned + JsonSchema>(
+    pub(crate) fn take_optional<T: DeserializeOwned + JsonSchema>(
         &mut self,
         name: &str,
     ) -> Result<Option<T>, ErrorPayload> {
@@ -54,15 +56,24 @@ impl Request {
         }
     }
 
+    /// Text that may be large: the bytes beside the JSON, or an argument like any other.
+    pub(crate) fn take_text(&mut self, name: &str) -> Result<String, ErrorPayload> {
+        if let Some(text) = self.take_optional(name)? {
+            return Ok(text);
+        }
+        String::from_utf8(std::mem::take(&mut self.data))
+            .map_err(|error| argument_error(name, &format!("is not UTF-8: {error}")))
+    }
+
     /// Refuses arguments that nothing took.
-    fn finish(&self) -> Result<(), ErrorPayload> {
+    pub(crate) fn finish(&self) -> Result<(), ErrorPayload> {
         match self.arguments.keys().next() {
             Some(name) => Err(argument_error(name, "is not an argument of this method")),
             None => Ok(()),
         }
     }
 
-    fn session(&self) -> Result<AgentSession, ErrorPayload> {
+    pub(crate) fn session(&self) -> Result<AgentSession, ErrorPayload> {
         match &self.object {
             Object::Session(session) => Ok(session.session.clone()),
             _ => Err(no_such()),
@@ -76,7 +87,7 @@ impl Request {
         }
     }
 
-    fn call_options(&self) -> CallOptions {
+    pub(crate) fn call_options(&self) -> CallOptions {
         CallOptions {
             caller: self.caller(),
             cancellation: Some(self.cancellation.clone()),
@@ -95,11 +106,11 @@ fn argument_error(name: &str, message: &str) -> ErrorPayload {
     invalid(format!("argument `{name}`: {message}")).with_details(json!({ "argument": name }))
 }
 
-fn no_such() -> ErrorPayload {
+pub(crate) fn no_such() -> ErrorPayload {
     ErrorPayload::new(ErrorCode::Internal, "the method is not served")
 }
 
-fn failed(error: CodeError) -> ErrorPayload {
+pub(crate) fn failed(error: CodeError) -> ErrorPayload {
     // Options are named as the wire spells them, whoever found the fault.
     if let CodeError::SessionConfiguration { field, message } = &error {
         return wrong_option(&wire_name(field), message);
@@ -211,42 +222,9 @@ pub(crate) fn start(method: &str, mut request: Request) -> Result<Work, ErrorPay
                 tool_answer(result, &cancelled)
             })
         }
-        "session.ls" => {
-            let session = request.session()?;
-            let path: Option<String> = request.take_optional("path")?;
-            let args = path.map_or_else(|| json!({}), |path| json!({ "path": path }));
-            let options = request.call_options();
-            let cancelled = request.cancellation.clone();
-            Box::pin(async move {
-                tool_answer(session.tool_with("ls", args, options).await, &cancelled)
-            })
-        }
-        "session.readFile" => {
-            let session = request.session()?;
-            let path: String = request.take("path")?;
-            let lines: ReadFileOptions = request.take_optional("options")?.unwrap_or_default();
-            let options = request.call_options();
-            Box::pin(async move {
-                text_answer(session.read_file_with_options(&path, lines, options).await)
-            })
-        }
-        "session.grep" => {
-            let session = request.session()?;
-            let pattern: String = request.take("pattern")?;
-            let options = request.call_options();
-            Box::pin(async move { text_answer(session.grep_with(&pattern, options).await) })
-        }
-        "session.glob" => {
-            let session = request.session()?;
-            let pattern: String = request.take("pattern")?;
-            let options = request.call_options();
-            Box::pin(async move {
-                match session.glob_with(&pattern, options).await {
-                    Ok(paths) => Reply::json(&paths),
-                    Err(error) => Err(failed(error)),
-                }
-            })
-        }
+        "session.readFile" | "session.writeFile" | "session.editFile" | "session.patchFile"
+        | "session.ls" | "session.grep" | "session.glob" | "session.bash" | "session.git"
+        | "session.gitCommand" => direct::start(method, request)?,
         "session.activeTools" => ready(Reply::json(&open_session(&request)?.active_tools())),
         "session.getArtifact" => {
             let uri: String = request.take("uri")?;
@@ -426,7 +404,10 @@ struct Head<'a> {
     trust: contract::Trust,
 }
 
-fn tool_answer(result: Result<ToolResult, CodeError>, cancelled: &CancellationToken) -> Answer {
+pub(crate) fn tool_answer(
+    result: Result<ToolResult, CodeError>,
+    cancelled: &CancellationToken,
+) -> Answer {
     let result = result.map_err(failed)?;
     let was_cancelled = matches!(
         result.error_kind,
@@ -451,7 +432,7 @@ fn tool_answer(result: Result<ToolResult, CodeError>, cancelled: &CancellationTo
     })
 }
 
-fn text_answer(text: Result<String, CodeError>) -> Answer {
+pub(crate) fn text_answer(text: Result<String, CodeError>) -> Answer {
     Reply::with_data(&(), text.map_err(failed)?.into_bytes())
 }
 

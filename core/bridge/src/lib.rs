@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod debug;
+mod direct;
 mod dispatch;
 mod entry;
 mod guard;

@@ -32,10 +32,10 @@ pub use host::{HostCallInput, HostReply, HostToolSpec};
 pub use inventory::sdk_capabilities;
 pub use method::{Argument, METHODS, Method, Target, Type};
 pub use options::{
-    AgentConfig, ArtifactStoreLimits, ConfirmationPolicy, MemoryFile, PermissionDecision,
-    PermissionPolicy, PermissionRule, PresentationMode, QueueLimits, ReadFileOptions, SandboxMode,
-    SandboxSettings, SessionOptions, TimeoutAction, ToolPresentationProfile,
-    ToolResultTransformPolicy, WorkspaceBackend, WorkspaceCapability,
+    AgentConfig, ArtifactStoreLimits, ConfirmationPolicy, GitOptions, MemoryFile,
+    PermissionDecision, PermissionPolicy, PermissionRule, PresentationMode, QueueLimits,
+    ReadFileOptions, SandboxMode, SandboxSettings, SessionOptions, TimeoutAction,
+    ToolPresentationProfile, ToolResultTransformPolicy, WorkspaceBackend, WorkspaceCapability,
 };
 pub use result::{
     ActiveTool, LossMode, OpenedAgent, OpenedSession, SdkCapability, ToolArtifact, ToolDefinition,

@@ -119,6 +119,7 @@ const BASE: Method = Method {
 };
 
 const NAME: Argument = required("name", Type::String, "Name of the tool.");
+const PATH: Argument = required("path", Type::String, "Path in the workspace.");
 const ARGS: Argument = required("args", Type::Json, "Its arguments, an object.");
 
 /// Every method.
@@ -237,7 +238,7 @@ pub const METHODS: &[Method] = &[
         doc: "Reads a text file of the workspace: its exact text, or the lines asked for.",
         errors: "NOT_FOUND when it is missing; INVALID_ARGUMENT for a path outside the workspace; UNSUPPORTED when it is not UTF-8 text; TOOL_ERROR otherwise.",
         arguments: &[
-            required("path", Type::String, "Path in the workspace."),
+            PATH,
             optional(
                 "options",
                 Type::Named("ReadFileOptions"),
@@ -259,6 +260,82 @@ pub const METHODS: &[Method] = &[
         )],
         result: Type::Named("ToolResult"),
         inline: true,
+        data_out: Some("output"),
+        ..BASE
+    },
+    Method {
+        name: "session.writeFile",
+        doc: "Writes a file of the workspace, whole: exactly this text. A failure is a result: look at the exit code.",
+        arguments: &[
+            PATH,
+            required("content", Type::String, "The whole text, encoded as UTF-8."),
+        ],
+        result: Type::Named("ToolResult"),
+        inline: true,
+        data_out: Some("output"),
+        data_in: Some("content"),
+        ..BASE
+    },
+    Method {
+        name: "session.editFile",
+        doc: "Replaces exact text in a file: its one occurrence, or each. A failure is a result: look at the exit code.",
+        arguments: &[
+            PATH,
+            required("oldString", Type::String, "The exact text to find."),
+            required("newString", Type::String, "The text in its place."),
+            optional(
+                "replaceAll",
+                Type::Boolean,
+                "Whether each occurrence is replaced; with false there must be one.",
+            ),
+        ],
+        result: Type::Named("ToolResult"),
+        inline: true,
+        data_out: Some("output"),
+        ..BASE
+    },
+    Method {
+        name: "session.patchFile",
+        doc: "Applies a unified diff to a file, all of its hunks or none. A failure is a result: look at the exit code.",
+        arguments: &[PATH, required("diff", Type::String, "The unified diff.")],
+        result: Type::Named("ToolResult"),
+        inline: true,
+        data_out: Some("output"),
+        data_in: Some("diff"),
+        ..BASE
+    },
+    Method {
+        name: "session.bash",
+        doc: "Runs a command line in the workspace: its output and, when its status is not 0, a last line that states it. A status that is not 0 is no error.",
+        errors: "TIMEOUT at its time limit; CANCELLED, also when the session is closed; TOOL_ERROR when it cannot be started.",
+        arguments: &[required("command", Type::String, "The command line.")],
+        result: Type::String,
+        data_out: Some(""),
+        ..BASE
+    },
+    Method {
+        name: "session.git",
+        doc: "Runs one git operation on the workspace's repository. A failure is a result: look at the exit code.",
+        errors: "INVALID_ARGUMENT for an option that there is not; SESSION_CLOSED after close.",
+        arguments: &[required(
+            "options",
+            Type::Named("GitOptions"),
+            "The operation and what it works on.",
+        )],
+        result: Type::Named("ToolResult"),
+        data_out: Some("output"),
+        stub: false,
+        ..BASE
+    },
+    Method {
+        name: "session.gitCommand",
+        doc: "Runs one git operation, asked for by the arguments of the tool `git`. A failure is a result: look at the exit code.",
+        arguments: &[required(
+            "request",
+            Type::Json,
+            "Arguments of the tool `git`, an object; the names of the options are taken as well.",
+        )],
+        result: Type::Named("ToolResult"),
         data_out: Some("output"),
         ..BASE
     },

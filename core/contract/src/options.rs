@@ -347,3 +347,60 @@ pub struct ReadFileOptions {
     #[schemars(range(min = 1, max = 9_007_199_254_740_991_u64))]
     pub limit: Option<u64>,
 }
+
+/// One git operation and what it works on: the arguments of the tool `git`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GitOptions {
+    /// `status`, `log`, `branch`, `checkout`, `diff`, `stash`, `remote` or `worktree`.
+    pub command: String,
+    /// For `worktree`: `list` when left out, `create` or `remove`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subcommand: Option<String>,
+    /// Branch to create, or branch of the worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Path of the worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether `worktree create` makes a new branch; true when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_branch: Option<bool>,
+    /// Where a new branch starts; `HEAD` when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// Discard changes on `checkout`, or remove a worktree that has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+    /// Older name of `limit` for `log`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_count: Option<u32>,
+    /// Message of the stash to create.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether the stash to create takes untracked files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_untracked: Option<bool>,
+    /// For `diff`: compare with this ref instead of the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// For `checkout`: what to switch to.
+    #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Most entries of `log` and of lists, 1 to 200; 10 for `log` and 50 for lists when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: Option<u32>,
+    /// Where `log` or a list goes on, as its last result says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// For `diff`: the byte at which it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    pub byte_offset: Option<u64>,
+    /// For `diff`: most bytes of one result, 256 to 102,400; 65,536 when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 256, max = 102_400))]
+    pub max_bytes: Option<u32>,
+}

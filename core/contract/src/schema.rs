@@ -21,6 +21,7 @@ pub fn definitions() -> BTreeMap<String, Value> {
         ErrorPayload,
         EventEnvelope,
         EventMetadata,
+        GitOptions,
         HostCallInput,
         HostReply,
         HostToolSpec,

@@ -109,7 +109,8 @@ func run(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := step("governed", map[string]any{"exitCode": governed.ExitCode}); err != nil {
+	if err := step("governed", map[string]any{"exitCode": governed.ExitCode},
+		fmt.Sprintf("exit %d", governed.ExitCode)); err != nil {
 		return err
 	}
 	if err := session.Close(ctx); err != nil {
@@ -127,7 +128,7 @@ func readingSteps(ctx context.Context, session *code.Session) (file string, err 
 		return "", errors.New("the folder has no files")
 	}
 	file = paths[0]
-	if err := step("glob", paths, fmt.Sprintf("%d paths", len(paths))); err != nil {
+	if err := step("glob", paths, fmt.Sprintf("%d paths, first %s", len(paths), file)); err != nil {
 		return "", err
 	}
 	read, own, err := tool(ctx, session, "read", map[string]any{"file_path": file})
@@ -136,7 +137,7 @@ func readingSteps(ctx context.Context, session *code.Session) (file string, err 
 	}
 	if err := step("read", map[string]any{
 		"file": file, "exitCode": read.ExitCode, "bytes": own.OriginalBytes, "digest": own.ContentDigest,
-	}, fmt.Sprintf("%s, %d bytes", file, own.OriginalBytes)); err != nil {
+	}, fmt.Sprintf("%d bytes, %.19s", own.OriginalBytes, own.ContentDigest)); err != nil {
 		return "", err
 	}
 	text, err := session.ReadFile(ctx, file)
@@ -156,7 +157,7 @@ func readingSteps(ctx context.Context, session *code.Session) (file string, err 
 		return "", err
 	}
 	if err := step("ls", map[string]any{"exitCode": listed.ExitCode, "digest": own.ContentDigest},
-		fmt.Sprintf("exit code %d", listed.ExitCode)); err != nil {
+		fmt.Sprintf("exit %d", listed.ExitCode)); err != nil {
 		return "", err
 	}
 	hits, err := session.Grep(ctx, "TODO|fn ")
@@ -167,7 +168,7 @@ func readingSteps(ctx context.Context, session *code.Session) (file string, err 
 	if hits != "" {
 		lines = strings.Count(strings.TrimSuffix(hits, "\n"), "\n") + 1
 	}
-	return file, step("grep", map[string]any{"lines": lines, "sha256": digest([]byte(hits))}, fmt.Sprintf("%d hits", lines))
+	return file, step("grep", map[string]any{"lines": lines, "sha256": digest([]byte(hits))}, fmt.Sprintf("%d lines", lines))
 }
 
 func customSteps(ctx context.Context, session *code.Session) error {
@@ -187,7 +188,7 @@ func customSteps(ctx context.Context, session *code.Session) error {
 	if err := step("custom", map[string]any{
 		"exitCode": counted.ExitCode, "originalBytes": own.OriginalBytes, "projectedBytes": own.ProjectedBytes,
 		"lossMode": own.LossMode, "digest": own.ContentDigest,
-	}, fmt.Sprintf("%d of %d bytes shown", own.ProjectedBytes, own.OriginalBytes)); err != nil {
+	}, fmt.Sprintf("%d to %d bytes, %s", own.OriginalBytes, own.ProjectedBytes, own.LossMode)); err != nil {
 		return err
 	}
 	artifact, err := session.GetArtifact(ctx, own.ContentRef)
@@ -197,8 +198,11 @@ func customSteps(ctx context.Context, session *code.Session) error {
 	if artifact == nil {
 		return errors.New("the original was not kept")
 	}
-	sum := digest(artifact.Bytes)
+	sum, verdict := digest(artifact.Bytes), "DIFFERS"
+	if "sha256:"+sum == own.ContentDigest {
+		verdict = "matches"
+	}
 	return step("artifact", map[string]any{
-		"bytes": len(artifact.Bytes), "sha256": sum, "matches": "sha256:"+sum == own.ContentDigest,
-	}, fmt.Sprintf("%d bytes, the digest matches: %t", len(artifact.Bytes), "sha256:"+sum == own.ContentDigest))
+		"bytes": len(artifact.Bytes), "sha256": sum, "matches": verdict == "matches",
+	}, fmt.Sprintf("%d bytes, %s", len(artifact.Bytes), verdict))
 }

@@ -166,7 +166,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
 
     session.close().await;
-    show("close", session.is_closed().into(), "true");
+    // A step without a text of its own shows its value.
+    println!(
+        "{}",
+        json!({ "step": "close", "value": session.is_closed() })
+    );
     agent.close().await;
     Ok(())
 }

@@ -10,7 +10,7 @@ class Unsupported extends Error {}
 
 const VALUE_HELPERS = new Set(['readFile', 'grep', 'bash', 'glob', 'toolNames', 'toolDefinitions', 'getArtifact', 'verifyCommands']);
 /** Position of the call options, for helpers that can wait. */
-const OPTIONS_AT = { readFile: 2, grep: 1, glob: 1, ls: 1, bash: 1 };
+const OPTIONS_AT = { readFile: 2, grep: 1, glob: 1, ls: 1, bash: 1, writeFile: 2, editFile: 4, patchFile: 2, git: 12, gitCommand: 1 };
 
 function hostTool(name, { output, fail }) {
   return {
@@ -46,7 +46,8 @@ const operations = {
     if (typeof session[name] !== 'function') throw new Unsupported(`helper ${name}`);
     const call = (options) => {
       const given = [...args];
-      if (options !== undefined && name in OPTIONS_AT) given[OPTIONS_AT[name]] = options;
+      const at = name === 'git' && typeof given[0] !== 'string' ? 1 : OPTIONS_AT[name];
+      if (options !== undefined && at !== undefined) given[at] = options;
       return session[name](...given);
     };
     const value = await interrupted(interrupt, call);

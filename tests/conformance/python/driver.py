@@ -145,6 +145,8 @@ class Driver:
         given = list(args or [])
         if name == "readFile" and len(given) > 1:
             given[1] = in_python(given[1])
+        if name == "git" and given:
+            given[0] = in_python(given[0])
         waiting = getattr(session, f"{snake(name)}_async", None)
         immediate = getattr(session, snake(name), None)
         if waiting is not None:

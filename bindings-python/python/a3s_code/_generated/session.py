@@ -92,6 +92,100 @@ class SessionMethods(_calls.Crossing):
         result: ToolResult = await self._awaited("session.ls", arguments, _calls.tool_result)
         return result
 
+    def write_file(self, path: str, content: str) -> ToolResult:
+        """Writes a file of the workspace, whole: exactly this text. A failure is a result: look at the exit code.
+
+        `path`: Path in the workspace.
+        `content`: The whole text, encoded as UTF-8.
+        Errors: SESSION_CLOSED after close.
+        Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+        """
+        arguments: dict[str, Any] = {"path": path}
+        result: ToolResult = self._blocking("session.writeFile", arguments, _calls.tool_result, _wire.utf8(content, "content"))
+        return result
+
+    async def write_file_async(self, path: str, content: str) -> ToolResult:
+        """The same as `write_file`, awaitable."""
+        arguments: dict[str, Any] = {"path": path}
+        result: ToolResult = await self._awaited("session.writeFile", arguments, _calls.tool_result, _wire.utf8(content, "content"))
+        return result
+
+    def edit_file(self, path: str, old_string: str, new_string: str, replace_all: bool = False) -> ToolResult:
+        """Replaces exact text in a file: its one occurrence, or each. A failure is a result: look at the exit code.
+
+        `path`: Path in the workspace.
+        `old_string`: The exact text to find.
+        `new_string`: The text in its place.
+        `replace_all`: Whether each occurrence is replaced; with false there must be one.
+        Errors: SESSION_CLOSED after close.
+        Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+        """
+        arguments: dict[str, Any] = {"path": path, "oldString": old_string, "newString": new_string}
+        if replace_all:
+            arguments["replaceAll"] = replace_all
+        result: ToolResult = self._blocking("session.editFile", arguments, _calls.tool_result)
+        return result
+
+    async def edit_file_async(self, path: str, old_string: str, new_string: str, replace_all: bool = False) -> ToolResult:
+        """The same as `edit_file`, awaitable."""
+        arguments: dict[str, Any] = {"path": path, "oldString": old_string, "newString": new_string}
+        if replace_all:
+            arguments["replaceAll"] = replace_all
+        result: ToolResult = await self._awaited("session.editFile", arguments, _calls.tool_result)
+        return result
+
+    def patch_file(self, path: str, diff: str) -> ToolResult:
+        """Applies a unified diff to a file, all of its hunks or none. A failure is a result: look at the exit code.
+
+        `path`: Path in the workspace.
+        `diff`: The unified diff.
+        Errors: SESSION_CLOSED after close.
+        Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+        """
+        arguments: dict[str, Any] = {"path": path}
+        result: ToolResult = self._blocking("session.patchFile", arguments, _calls.tool_result, _wire.utf8(diff, "diff"))
+        return result
+
+    async def patch_file_async(self, path: str, diff: str) -> ToolResult:
+        """The same as `patch_file`, awaitable."""
+        arguments: dict[str, Any] = {"path": path}
+        result: ToolResult = await self._awaited("session.patchFile", arguments, _calls.tool_result, _wire.utf8(diff, "diff"))
+        return result
+
+    def bash(self, command: str) -> str:
+        """Runs a command line in the workspace: its output and, when its status is not 0, a last line that states it. A status that is not 0 is no error.
+
+        `command`: The command line.
+        Errors: TIMEOUT at its time limit; CANCELLED, also when the session is closed; TOOL_ERROR when it cannot be started.
+        Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+        """
+        arguments: dict[str, Any] = {"command": command}
+        result: str = self._blocking("session.bash", arguments, _calls.text)
+        return result
+
+    async def bash_async(self, command: str) -> str:
+        """The same as `bash`, awaitable."""
+        arguments: dict[str, Any] = {"command": command}
+        result: str = await self._awaited("session.bash", arguments, _calls.text)
+        return result
+
+    def git_command(self, request: Mapping[str, Any]) -> ToolResult:
+        """Runs one git operation, asked for by the arguments of the tool `git`. A failure is a result: look at the exit code.
+
+        `request`: Arguments of the tool `git`, an object; the names of the options are taken as well.
+        Errors: SESSION_CLOSED after close.
+        Cancelling: Cancels this call; the tool stops and the error is CANCELLED.
+        """
+        arguments: dict[str, Any] = {"request": request}
+        result: ToolResult = self._blocking("session.gitCommand", arguments, _calls.tool_result)
+        return result
+
+    async def git_command_async(self, request: Mapping[str, Any]) -> ToolResult:
+        """The same as `git_command`, awaitable."""
+        arguments: dict[str, Any] = {"request": request}
+        result: ToolResult = await self._awaited("session.gitCommand", arguments, _calls.tool_result)
+        return result
+
     def grep(self, pattern: str) -> str:
         """Searches file contents by regular expression: one `path:line:text` a hit, in lexical order, every hit.
 

@@ -18,6 +18,7 @@ __all__ = [
     "ArtifactStoreLimits",
     "ConfirmationPolicy",
     "EventMetadata",
+    "GitOptions",
     "LocalWorkspaceBackend",
     "LossMode",
     "MemoryFile",
@@ -130,6 +131,64 @@ class EventMetadata:
             session_id=record["sessionId"],
             timestamp_ms=record["timestampMs"],
         )
+
+
+
+@dataclass(kw_only=True, slots=True)
+class GitOptions:
+    """One git operation and what it works on: the arguments of the tool `git`."""
+
+    base: str | None = None
+    """Where a new branch starts; `HEAD` when left out."""
+    byte_offset: int | None = None
+    """For `diff`: the byte at which it goes on."""
+    command: str
+    """`status`, `log`, `branch`, `checkout`, `diff`, `stash`, `remote` or `worktree`."""
+    cursor: str | None = None
+    """Where `log` or a list goes on, as its last result says."""
+    force: bool | None = None
+    """Discard changes on `checkout`, or remove a worktree that has some."""
+    include_untracked: bool | None = None
+    """Whether the stash to create takes untracked files."""
+    limit: int | None = None
+    """Most entries of `log` and of lists, 1 to 200; 10 for `log` and 50 for lists when left out."""
+    max_bytes: int | None = None
+    """For `diff`: most bytes of one result, 256 to 102,400; 65,536 when left out."""
+    max_count: int | None = None
+    """Older name of `limit` for `log`."""
+    message: str | None = None
+    """Message of the stash to create."""
+    name: str | None = None
+    """Branch to create, or branch of the worktree."""
+    new_branch: bool | None = None
+    """Whether `worktree create` makes a new branch; true when left out."""
+    path: str | None = None
+    """Path of the worktree."""
+    ref: str | None = None
+    """For `checkout`: what to switch to."""
+    subcommand: str | None = None
+    """For `worktree`: `list` when left out, `create` or `remove`."""
+    target: str | None = None
+    """For `diff`: compare with this ref instead of the index."""
+
+    WIRE: ClassVar[dict[str, tuple[str, Any]]] = {
+        "base": ("base", _wire.PLAIN),
+        "byte_offset": ("byteOffset", _wire.PLAIN),
+        "command": ("command", _wire.PLAIN),
+        "cursor": ("cursor", _wire.PLAIN),
+        "force": ("force", _wire.PLAIN),
+        "include_untracked": ("includeUntracked", _wire.PLAIN),
+        "limit": ("limit", _wire.PLAIN),
+        "max_bytes": ("maxBytes", _wire.PLAIN),
+        "max_count": ("maxCount", _wire.PLAIN),
+        "message": ("message", _wire.PLAIN),
+        "name": ("name", _wire.PLAIN),
+        "new_branch": ("newBranch", _wire.PLAIN),
+        "path": ("path", _wire.PLAIN),
+        "ref": ("ref", _wire.PLAIN),
+        "subcommand": ("subcommand", _wire.PLAIN),
+        "target": ("target", _wire.PLAIN),
+    }
 
 
 LossMode: TypeAlias = Literal["none", "bounded_preview", "head_tail", "deterministic_transform", "composite"]

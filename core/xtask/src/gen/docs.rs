@@ -16,6 +16,7 @@ const OPTION_ROOTS: &[&str] = &[
     "AgentConfig",
     "SessionOptions",
     "ReadFileOptions",
+    "GitOptions",
     "HostToolSpec",
     "HostReply",
 ];

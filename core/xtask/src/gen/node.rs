@@ -264,7 +264,12 @@ fn method(out: &mut String, row: &Method) {
     let name = row.name.rsplit('.').next().unwrap_or(row.name);
     method_doc(out, row);
     let result = kind(&row.result);
-    let values: Vec<&str> = row.arguments.iter().map(|argument| argument.name).collect();
+    let values: Vec<&str> = row
+        .arguments
+        .iter()
+        .map(|argument| argument.name)
+        .filter(|name| row.data_in != Some(name))
+        .collect();
     let values = if values.is_empty() {
         "{}".to_owned()
     } else {
@@ -298,6 +303,12 @@ fn method(out: &mut String, row: &Method) {
         let options = if taken { "callOptions" } else { "options" };
         parameters.push(format!("{options}?: CallOptions"));
         rest = format!(", {options}");
+    }
+    if let Some(name) = row.data_in {
+        if rest.is_empty() {
+            rest.push_str(", undefined");
+        }
+        let _ = write!(rest, ", {{ name: '{name}', text: {name} }}");
     }
     let decode = match (row.data_out, row.result) {
         (Some("output"), _) => "asToolResult".to_owned(),
@@ -341,10 +352,9 @@ fn method_doc(out: &mut String, row: &Method) {
 fn parameter(argument: &Argument) -> String {
     let optional = if argument.required { "" } else { "?" };
     // An interface without an index signature is an object too, so `object` and not a record.
-    let kind = if argument.name == "args" {
-        "object".to_owned()
-    } else {
-        kind(&argument.kind)
+    let kind = match argument.kind {
+        Type::Json if argument.required => "object".to_owned(),
+        other => kind(&other),
     };
     format!("{}{optional}: {kind}", argument.name)
 }

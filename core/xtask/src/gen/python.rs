@@ -215,7 +215,7 @@ fn method(out: &mut String, definitions: &[TypeDef], row: &Method) -> Result<(),
         let given: Vec<String> = row
             .arguments
             .iter()
-            .filter(|argument| argument.required)
+            .filter(|argument| argument.required && row.data_in != Some(argument.name))
             .map(|argument| {
                 let value = types::argument(definitions, argument)?;
                 Ok(format!("\"{}\": {value}", argument.name))
@@ -228,19 +228,30 @@ fn method(out: &mut String, definitions: &[TypeDef], row: &Method) -> Result<(),
         );
         for argument in row.arguments.iter().filter(|argument| !argument.required) {
             let value = types::argument(definitions, argument)?;
+            let name = snake(argument.name);
+            let given = match argument.kind {
+                Type::Boolean => name,
+                _ => format!("{name} is not None"),
+            };
             let _ = writeln!(
                 text,
-                "        if {} is not None:\n            arguments[\"{}\"] = {value}",
-                snake(argument.name),
+                "        if {given}:\n            arguments[\"{}\"] = {value}",
                 argument.name
             );
         }
+        let data = row.data_in.map_or_else(String::new, |name| {
+            format!(", _wire.utf8({0}, \"{0}\")", snake(name))
+        });
         if row.result == Type::Unit {
-            let _ = writeln!(text, "        {how}(\"{}\", arguments, {read})", row.name);
+            let _ = writeln!(
+                text,
+                "        {how}(\"{}\", arguments, {read}{data})",
+                row.name
+            );
         } else {
             let _ = writeln!(
                 text,
-                "        result: {result} = {how}(\"{}\", arguments, {read})\n        return result",
+                "        result: {result} = {how}(\"{}\", arguments, {read}{data})\n        return result",
                 row.name
             );
         }
@@ -279,6 +290,9 @@ fn parameter(definitions: &[TypeDef], argument: &Argument) -> String {
     let kind = types::parameter(definitions, &argument.kind);
     if argument.required {
         format!("{name}: {kind}")
+    } else if argument.kind == Type::Boolean {
+        // What is off and what is left out are the same.
+        format!("{name}: {kind} = False")
     } else {
         format!("{name}: {kind} | None = None")
     }

@@ -175,6 +175,18 @@ impl Driver {
             }
             "grep" => value(session.grep_with(text(0), options).await.map(Value::String)),
             "glob" => value(session.glob_with(text(0), options).await.map(Value::from)),
+            "bash" => value(session.bash_with(text(0), options).await.map(Value::String)),
+            "writeFile" => result(session.write_file_with(text(0), text(1), options).await),
+            "editFile" => {
+                let all = args.get(3).and_then(Value::as_bool).unwrap_or(false);
+                result(
+                    session
+                        .edit_file_with(text(0), text(1), text(2), all, options)
+                        .await,
+                )
+            }
+            "patchFile" => result(session.patch_file_with(text(0), text(1), options).await),
+            "git" | "gitCommand" => result(session.git_with(git_request(&args), options).await),
             "ls" => result(session.ls(args.first().and_then(Value::as_str)).await),
             "toolNames" => Answer::Value(session.tool_names().into()),
             "toolDefinitions" => Answer::Value(json!(session.tool_definitions())),
@@ -192,6 +204,47 @@ impl Driver {
             }),
             other => Answer::Unsupported(format!("helper {other}")),
         }
+    }
+}
+
+/// The arguments of `git` for a helper's: all in one object, or the command and what follows it in order.
+fn git_request(args: &[Value]) -> Value {
+    const POSITIONS: [&str; 12] = [
+        "command",
+        "subcommand",
+        "name",
+        "path",
+        "new_branch",
+        "base",
+        "force",
+        "max_count",
+        "message",
+        "include_untracked",
+        "target",
+        "ref",
+    ];
+    match args {
+        [Value::Object(request), ..] => request
+            .iter()
+            .map(|(name, value)| {
+                let name = name.chars().fold(String::new(), |mut name, letter| {
+                    if letter.is_ascii_uppercase() {
+                        name.push('_');
+                    }
+                    name.push(letter.to_ascii_lowercase());
+                    name
+                });
+                (name, value.clone())
+            })
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        args => POSITIONS
+            .iter()
+            .zip(args)
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
     }
 }
 

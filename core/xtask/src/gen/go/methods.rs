@@ -60,9 +60,15 @@ fn stub(out: &mut String, method: &Method) -> Result<(), String> {
     for argument in method.arguments {
         let name = argument.name;
         let parameter = parameter(name);
+        if method.data_in == Some(name) {
+            let _ = writeln!(out, "\targuments.addBytes(\"{name}\", {parameter})");
+            continue;
+        }
         let _ = match (argument.kind, argument.required) {
             (Type::Json, true) => writeln!(out, "\targuments.add(\"{name}\", object({parameter}))"),
-            (_, true) => writeln!(out, "\targuments.add(\"{name}\", {parameter})"),
+            (_, true) | (Type::Boolean, false) => {
+                writeln!(out, "\targuments.add(\"{name}\", {parameter})")
+            }
             (Type::String, false) => writeln!(out, "\targuments.addText(\"{name}\", {parameter})"),
             (Type::Named(_), false) => {
                 writeln!(out, "\taddOptions(&arguments, \"{name}\", {parameter})")
@@ -87,7 +93,7 @@ fn describe(out: &mut String, name: &str, method: &Method) {
     let _ = writeln!(out, "\n// {}", sentence(name, method.doc));
     for argument in method.arguments {
         let optional = match (argument.required, argument.kind) {
-            (true, _) => "",
+            (true, _) | (false, Type::Boolean) => "",
             (false, Type::String) => " May be empty.",
             (false, _) => " May be left out.",
         };
@@ -112,7 +118,7 @@ fn describe(out: &mut String, name: &str, method: &Method) {
 fn parameter_type(argument: &Argument) -> Result<String, String> {
     Ok(match (argument.kind, argument.required) {
         (Type::String, _) => "string".to_owned(),
-        (Type::Boolean, true) => "bool".to_owned(),
+        (Type::Boolean, _) => "bool".to_owned(),
         (Type::Integer, true) => "int64".to_owned(),
         (Type::Number, true) => "float64".to_owned(),
         (Type::Json, true) => "any".to_owned(),

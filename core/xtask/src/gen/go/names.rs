@@ -9,7 +9,8 @@ const INITIALISMS: &[&str] = &[
 
 /// Beginnings of sentences about methods that say what the method does; others say what it returns.
 const VERBS: &[&str] = &[
-    "Adds", "Calls", "Closes", "Fetches", "Lists", "Opens", "Reads", "Removes", "Searches", "Tells",
+    "Adds", "Applies", "Calls", "Closes", "Fetches", "Lists", "Opens", "Reads", "Removes",
+    "Replaces", "Runs", "Searches", "Tells", "Writes",
 ];
 
 /// The exported Go name of a wire name: `sessionId` and `session_id` are `SessionID`.

@@ -11,7 +11,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Types that an application fills in.
-const OPTION_ROOTS: &[&str] = &["SessionOptions", "ReadFileOptions", "ToolCapabilities"];
+const OPTION_ROOTS: &[&str] = &[
+    "SessionOptions",
+    "ReadFileOptions",
+    "GitOptions",
+    "ToolCapabilities",
+];
 
 /// Types that an application reads beside the results of methods.
 const RESULT_ROOTS: &[&str] = &["EventMetadata", "ToolResultEvidence"];
