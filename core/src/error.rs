@@ -1,5 +1,6 @@
 //! Errors of the engine: one enum, and an exhaustive map to the stable codes.
 
+use crate::model::LlmError;
 use a3s_code_contract::{ErrorCode, ErrorPayload, ToolErrorKind};
 use serde_json::json;
 
@@ -76,6 +77,40 @@ pub enum CodeError {
         /// Its message.
         message: String,
     },
+    /// The model did not answer.
+    #[error("{model}: {error}")]
+    Llm {
+        /// Name of the model.
+        model: String,
+        /// What happened.
+        error: LlmError,
+    },
+    /// Another run is on its way in the session.
+    #[error("session `{session_id}` is busy with another run")]
+    SessionBusy {
+        /// Its id.
+        session_id: String,
+    },
+    /// A budget is used up.
+    #[error("the budget `{resource}` is used up: {reason}")]
+    BudgetExhausted {
+        /// The budget.
+        resource: String,
+        /// Why.
+        reason: String,
+    },
+    /// The run was cancelled.
+    #[error("{message}")]
+    Cancelled {
+        /// What was cancelled.
+        message: String,
+    },
+    /// The run took too long.
+    #[error("{message}")]
+    Timeout {
+        /// What took how long.
+        message: String,
+    },
     /// A fault that has no other name.
     #[error("{message}")]
     Internal {
@@ -135,6 +170,11 @@ impl CodeError {
             Self::Tool { kind, .. } => tool_code(kind.as_ref()),
             Self::Unsupported { .. } => ErrorCode::Unsupported,
             Self::Panic { .. } => ErrorCode::Panic,
+            Self::Llm { .. } => ErrorCode::Llm,
+            Self::SessionBusy { .. } => ErrorCode::SessionBusy,
+            Self::BudgetExhausted { .. } => ErrorCode::BudgetExhausted,
+            Self::Cancelled { .. } => ErrorCode::Cancelled,
+            Self::Timeout { .. } => ErrorCode::Timeout,
             Self::Internal { .. } => ErrorCode::Internal,
         }
     }

@@ -19,22 +19,27 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod conversation;
 mod error;
 pub mod event;
 pub mod evidence;
 pub mod governance;
 pub mod kernel;
+pub mod model;
 mod process;
 pub mod search;
 pub mod session;
 pub mod tools;
+mod verification;
 pub mod workspace;
 
 pub use a3s_code_contract as contract;
 pub use a3s_code_contract::{
     ActiveTool, ArtifactStoreLimits, ConfirmationPolicy, ErrorCode, PermissionDecision,
     PermissionPolicy, QueueLimits, ReadFileOptions, SdkCapability, ToolArtifact, ToolCapabilities,
-    ToolDefinition, ToolErrorKind, ToolResult, sdk_capabilities,
+    ToolDefinition, ToolErrorKind, ToolResult, VerificationCheck, VerificationCommand,
+    VerificationPreset, VerificationReport, VerificationStatus, VerificationSummary,
+    sdk_capabilities,
 };
 pub use agent::{Agent, AgentConfig, SessionBuilder};
 pub use error::{CodeError, Result};

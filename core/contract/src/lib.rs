@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod capabilities;
+mod conversation;
 mod error;
 mod event;
 mod host;
@@ -18,8 +19,13 @@ mod method;
 mod options;
 mod result;
 mod schema;
+mod verification;
 
 pub use capabilities::{OutputKind, ToolCapabilities};
+pub use conversation::{
+    AgentResult, ContentBlock, ForcedStop, Message, ModelConfig, ModelRequest, OpenedModel,
+    OpenedRun, PendingConfirmation, Role, RunEvents, ScriptedToolCall, ScriptedTurn, TokenUsage,
+};
 pub use error::{ErrorCode, ErrorPayload};
 pub use event::{EVENT_TYPES, EventEnvelope, EventMetadata, EventSpec, EventVersion};
 pub use host::{HostCallInput, HostReply, HostToolSpec};
@@ -36,6 +42,10 @@ pub use result::{
     ToolErrorKind, ToolResult, ToolResultEvidence, Trust,
 };
 pub use schema::{definitions, schema_hash};
+pub use verification::{
+    VERIFICATION_REPORT_SCHEMA, VerificationCheck, VerificationCommand, VerificationPreset,
+    VerificationReport, VerificationStatus, VerificationSummary,
+};
 
 /// Largest integer that every language of the wire keeps exactly: 2^53 - 1.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

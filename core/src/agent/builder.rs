@@ -2,6 +2,7 @@
 //! the workspace can serve are put on the surface.
 
 use super::Shared;
+use crate::conversation::Conversation;
 use crate::error::{CodeError, Result};
 use crate::event::EventBus;
 use crate::evidence::ArtifactStore;
@@ -92,6 +93,12 @@ impl SessionBuilder {
             questions: resolved.queue,
             hidden: options.wire.hidden_tools.into_iter().collect(),
             presented,
+            reports: crate::verification::Reports::default(),
+            conversation: Arc::new(Conversation::new(
+                options.llm,
+                options.run_limits,
+                options.system,
+            )),
         });
         reserved.keep(&inner);
         // The agent may have been closed while the workspace was opened.

@@ -1,6 +1,11 @@
 //! Events of a session: numbered without gaps, built only when somebody listens.
 //!
-//! This room knows nothing of who emits. Streams for the conversation build on the same observer.
+//! This room knows nothing of who emits. An event belongs to a run or, for a direct call, to none; those of a run go
+//! to its reader as well.
+
+mod feed;
+
+pub(crate) use feed::RunFeed;
 
 use a3s_code_contract::{EventEnvelope, EventMetadata, EventVersion};
 use serde_json::Value;
@@ -29,25 +34,40 @@ impl EventBus {
         }
     }
 
-    /// Emits an event; `payload` is built only when somebody listens.
-    pub(crate) fn emit(&self, event_type: &str, payload: impl FnOnce() -> Value) {
-        let Some(observer) = &self.observer else {
+    /// Emits an event, of a run or of none; `payload` is built only when somebody listens.
+    pub(crate) fn emit(
+        &self,
+        run: Option<&RunFeed>,
+        event_type: &str,
+        payload: impl FnOnce() -> Value,
+    ) {
+        let reader = run.filter(|run| run.has_reader());
+        if self.observer.is_none() && reader.is_none() {
             return;
-        };
+        }
+        if reader.is_some_and(|reader| reader.leaves_out(event_type)) {
+            return;
+        }
         let payload = payload();
         // Held while observing: the numbers arrive in order.
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        observer.observe(&EventEnvelope {
+        let event = EventEnvelope {
             version: EventVersion,
             event_type: event_type.to_owned(),
             payload,
             metadata: EventMetadata {
                 session_id: self.session_id.to_string(),
-                run_id: None,
+                run_id: run.map(|run| run.run_id().to_owned()),
                 sequence: *next,
                 timestamp_ms: now_ms(),
             },
-        });
+        };
+        if let Some(observer) = &self.observer {
+            observer.observe(&event);
+        }
+        if let Some(reader) = reader {
+            reader.push(event);
+        }
         *next += 1;
     }
 }

@@ -73,7 +73,22 @@ pub struct RuleError {
 pub trait PermissionChecker: Send + Sync {
     /// Decides about one call.
     async fn check(&self, query: &PermissionQuery<'_>) -> PermissionVerdict;
+
+    /// Whether the content of some files is refused by their path, so that a search asks about each file.
+    fn refuses_files(&self) -> bool {
+        false
+    }
+
+    /// Whether the content of a file is refused to a search that was allowed; `ways` are the ways to spell its path.
+    /// Must answer at once.
+    fn refuses_content(&self, ways: &[&str]) -> bool {
+        let _ = ways;
+        false
+    }
 }
+
+/// The tools whose rules with a pattern say which files may not be read.
+const READING: [&str; 2] = ["read", "search"];
 
 /// Compiled rules.
 #[derive(Debug)]
@@ -100,9 +115,45 @@ impl PermissionChecker for PermissionRules {
     async fn check(&self, query: &PermissionQuery<'_>) -> PermissionVerdict {
         self.decide(query)
     }
+
+    fn refuses_files(&self) -> bool {
+        self.of_files().next().is_some()
+    }
+
+    fn refuses_content(&self, ways: &[&str]) -> bool {
+        let paths: Vec<PathUse> = ways
+            .iter()
+            .map(|path| PathUse {
+                path: (*path).to_owned(),
+                write: false,
+            })
+            .collect();
+        let subjects: Vec<String> = ways.iter().map(|path| (*path).to_owned()).collect();
+        READING.iter().any(|tool| {
+            let query = PermissionQuery {
+                tool,
+                subjects: &subjects,
+                command_line: None,
+                read_only: true,
+                inside_workspace: true,
+                paths: &paths,
+                requires_confirmation: false,
+            };
+            let call = Call::new(&query);
+            self.of_files().any(|rule| call.fires(rule))
+        })
+    }
 }
 
 impl PermissionRules {
+    /// The rules that refuse the reading of some files and not of all.
+    fn of_files(&self) -> impl Iterator<Item = &Rule> {
+        let counts = matches!(self.posture, Posture::Policy(_));
+        self.deny.iter().filter(move |rule| {
+            counts && !rule.is_bare() && READING.iter().any(|tool| rule.names(tool))
+        })
+    }
+
     /// Compiles a policy; at most 4,096 rules a list, each at most 4 KiB.
     ///
     /// # Errors

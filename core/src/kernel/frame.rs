@@ -2,6 +2,7 @@
 
 use super::admission::Line;
 use super::origin::Origin;
+use crate::event::RunFeed;
 use a3s_code_contract::QueueLimits;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,8 @@ pub(crate) struct Frame {
     pub(crate) scope: CancellationToken,
     /// The tools that may be called below, when they are restricted.
     pub(crate) only: Option<Arc<BTreeSet<String>>>,
+    /// The run it belongs to; none for direct calls.
+    pub(crate) run: Option<Arc<RunFeed>>,
     children: OnceLock<Line>,
     ended: AtomicBool,
 }
@@ -34,7 +37,9 @@ impl Frame {
         parent: Option<Arc<Frame>>,
         scope: CancellationToken,
         only: Option<Arc<BTreeSet<String>>>,
+        run: Option<Arc<RunFeed>>,
     ) -> Self {
+        let run = run.or_else(|| parent.as_ref().and_then(|parent| parent.run.clone()));
         let inherited = parent.as_ref().is_some_and(|parent| parent.trusted);
         let trusted = origin == Origin::HOST_DIRECT
             || origin == Origin::TRUSTED_HOST_DIRECT_NESTED
@@ -46,6 +51,7 @@ impl Frame {
             parent,
             scope,
             only,
+            run,
             children: OnceLock::new(),
             ended: AtomicBool::new(false),
         }

@@ -122,6 +122,9 @@ impl InvocationRuntime {
         }
         kernel
             .invoke(Invocation {
+                id: None,
+                run: None,
+                fault: None,
                 name: name.to_owned(),
                 args: Arc::new(args),
                 origin,

@@ -27,7 +27,7 @@ pub(crate) use invoker::BuiltinInvoker;
 pub(crate) use surface::Surface;
 
 use crate::error::CodeError;
-use crate::event::EventBus;
+use crate::event::{EventBus, RunFeed};
 use crate::evidence::{ArtifactStore, PinnedPolicy};
 use crate::governance::{
     ActiveSkillLimits, BudgetGuard, ConfirmationProvider, Hooks, PermissionChecker,
@@ -47,6 +47,12 @@ use tokio_util::sync::CancellationToken;
 
 /// One call on its way through the kernel.
 pub(crate) struct Invocation {
+    /// Id of the call; made up when left out.
+    pub(crate) id: Option<String>,
+    /// The run it belongs to, when it was not started from another call.
+    pub(crate) run: Option<Arc<RunFeed>>,
+    /// Why it cannot be carried out as it was asked for: refused with this text.
+    pub(crate) fault: Option<CallFault>,
     /// Name as asked for.
     pub(crate) name: String,
     /// Arguments as asked for.
@@ -65,6 +71,15 @@ pub(crate) struct Invocation {
     pub(crate) caller: Caller,
     /// Whether the exact content beside the text is wanted.
     pub(crate) value_wanted: bool,
+}
+
+/// Why a call is refused before anything about it is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallFault {
+    /// What is wrong and what helps.
+    pub(crate) message: String,
+    /// The guard that refuses it, for the metadata.
+    pub(crate) guard: Option<&'static str>,
 }
 
 /// A call that has ended: the result everybody sees and the value for typed helpers.
@@ -222,6 +237,14 @@ impl Kernel {
 
     pub(crate) fn artifacts(&self) -> &ArtifactStore {
         &self.parts.artifacts
+    }
+
+    pub(crate) fn events(&self) -> &EventBus {
+        &self.parts.events
+    }
+
+    pub(crate) fn budget_guard(&self) -> Option<&Arc<dyn BudgetGuard>> {
+        self.parts.budget.as_ref()
     }
 
     pub(crate) fn scope(&self) -> &CancellationToken {

@@ -21,7 +21,7 @@ use crate::governance::{
     sanitize_value,
 };
 use crate::tools::{
-    OutputSink, PathUse, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue,
+    OutputSink, PathUse, RefusedContent, ResourceScope, ToolCall, ToolError, ToolOutput, ToolValue,
 };
 use crate::workspace::WorkspacePath;
 use a3s_code_contract::{PermissionDecision, ToolCapabilities, ToolErrorKind, ToolResult};
@@ -91,16 +91,16 @@ impl Kernel {
             None => invocation.name.chars().take(MAX_ECHOED_NAME).collect(),
         };
         let frame = Frame::new(
-            format!(
-                "{}-{}",
-                invocation.origin.id_prefix(),
-                uuid::Uuid::new_v4().simple()
-            ),
+            invocation.id.clone().unwrap_or_else(|| {
+                let prefix = invocation.origin.id_prefix();
+                format!("{prefix}-{}", uuid::Uuid::new_v4().simple())
+            }),
             tool,
             invocation.origin,
             invocation.parent.clone(),
             invocation.scope.child_token(),
             invocation.only.clone(),
+            invocation.run.clone(),
         );
         Live {
             frame: Arc::new(frame),
@@ -114,6 +114,14 @@ impl Kernel {
     /// Every stage before the tool runs, in order.
     async fn admit(&self, live: &mut Live, invocation: &Invocation) -> Result<Admitted, ToolError> {
         let registered = resolve(live, invocation)?;
+        if let Some(fault) = &invocation.fault {
+            let mut refusal = ToolError::invalid("args", fault.message.clone());
+            if let Some(guard) = fault.guard {
+                let guard = Value::String(guard.to_owned());
+                refusal.metadata.insert("guard".to_owned(), guard);
+            }
+            return Err(refusal);
+        }
         guard_recursion(live)?;
         validate(&registered, &live.args)?;
         self.pre_hooks(live, &registered).await?;
@@ -220,10 +228,12 @@ impl Kernel {
             timeout,
         });
         // The question waits before it is announced: a fast answer finds it.
-        self.parts.events.emit("confirmation_required", || {
-            json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
+        self.parts
+            .events
+            .emit(live.frame.run.as_deref(), "confirmation_required", || {
+                json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
                     "timeoutMs": millis(timeout) })
-        });
+            });
         let outcome = match AssertUnwindSafe(asked).catch_unwind().await {
             Ok(outcome) => outcome,
             Err(_) => ConfirmationOutcome::Unavailable {
@@ -238,7 +248,7 @@ impl Kernel {
                 return Err(self.denied(live, reason));
             }
         };
-        self.parts.events.emit(event, || {
+        self.parts.events.emit(live.frame.run.as_deref(), event, || {
             json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "approved": approved,
                     "actionTaken": if approved { "auto_approve" } else { "reject" }, "reason": said })
         });
@@ -254,10 +264,12 @@ impl Kernel {
     }
 
     fn denied(&self, live: &Live, reason: String) -> ToolError {
-        self.parts.events.emit("permission_denied", || {
-            json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
+        self.parts
+            .events
+            .emit(live.frame.run.as_deref(), "permission_denied", || {
+                json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
                     "reason": reason })
-        });
+            });
         ToolError::new(
             ToolErrorKind::PermissionDenied {
                 reason: reason.clone(),
@@ -281,17 +293,21 @@ impl Kernel {
                 limit,
                 message,
             } => {
-                self.parts.events.emit("budget_threshold_hit", || {
-                    json!({ "resource": resource, "kind": "soft", "consumed": consumed,
+                self.parts
+                    .events
+                    .emit(live.frame.run.as_deref(), "budget_threshold_hit", || {
+                        json!({ "resource": resource, "kind": "soft", "consumed": consumed,
                             "limit": limit, "message": message })
-                });
+                    });
                 Ok(())
             }
             BudgetDecision::Deny { resource, reason } => {
-                self.parts.events.emit("budget_threshold_hit", || {
-                    json!({ "resource": resource, "kind": "hard", "consumed": 0, "limit": 0,
+                self.parts
+                    .events
+                    .emit(live.frame.run.as_deref(), "budget_threshold_hit", || {
+                        json!({ "resource": resource, "kind": "hard", "consumed": 0, "limit": 0,
                             "message": reason })
-                });
+                    });
                 let mut refusal = ToolError::new(
                     ToolErrorKind::PermissionDenied {
                         reason: format!("the budget `{resource}` is used up: {reason}"),
@@ -304,6 +320,30 @@ impl Kernel {
                 Err(refusal)
             }
         }
+    }
+
+    /// What keeps the content of some files from a governed search that was allowed.
+    fn refused_content(&self, live: &Live) -> Option<RefusedContent> {
+        let checker = &self.parts.permissions;
+        if !live.origin.passes_through(Gate::Permission) || !checker.refuses_files() {
+            return None;
+        }
+        let checker = Arc::clone(checker);
+        let root = self
+            .workspace()
+            .ok()?
+            .root()
+            .trim_end_matches('/')
+            .to_owned();
+        Some(Arc::new(move |ways| {
+            let absolute: Vec<String> = ways.iter().map(|path| format!("{root}/{path}")).collect();
+            let all: Vec<&str> = ways
+                .iter()
+                .copied()
+                .chain(absolute.iter().map(|path| &**path))
+                .collect();
+            checker.refuses_content(&all)
+        }))
     }
 
     /// Runs the tool under its deadline and its cancellation.
@@ -321,10 +361,12 @@ impl Kernel {
         let resources = ResourceScope::default();
         let _releasing = ReleaseOnDrop(resources.clone());
         let _listed = self.active.begin(&live.frame.id, &live.frame.tool);
-        self.parts.events.emit("tool_execution_start", || {
-            json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
+        self.parts
+            .events
+            .emit(live.frame.run.as_deref(), "tool_execution_start", || {
+                json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
                     "origin": live.origin.as_str() })
-        });
+            });
         let call = ToolCall {
             id: live.frame.id.clone(),
             session_id: Arc::clone(&self.parts.session_id),
@@ -351,6 +393,7 @@ impl Kernel {
                 .origin
                 .passes_through(Gate::ControlFiles)
                 .then_some(leads_to_control_file),
+            refused_content: self.refused_content(live),
         };
         let running = AssertUnwindSafe(tool.run(call)).catch_unwind();
         let ended = match supervise(running, limit, &live.frame.scope).await {
@@ -376,7 +419,7 @@ impl Kernel {
         let security = self.parts.security.clone();
         let frame = Arc::clone(&live.frame);
         OutputSink::new(move |text| {
-            events.emit("tool_output_delta", || {
+            events.emit(frame.run.as_deref(), "tool_output_delta", || {
                 let text = match &security {
                     Some(security) => sanitize_text(&**security, text),
                     None => text.into(),
@@ -433,12 +476,14 @@ impl Kernel {
         if ran {
             self.after_run(live, &result).await;
         }
-        self.parts.events.emit("tool_end", || {
-            json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
+        self.parts
+            .events
+            .emit(live.frame.run.as_deref(), "tool_end", || {
+                json!({ "toolId": live.frame.id, "toolName": live.frame.tool, "args": *live.args,
                     "output": result.output, "exitCode": result.exit_code,
                     "metadata": result.metadata, "errorKind": result.error_kind,
                     "origin": live.origin.as_str() })
-        });
+            });
         Settled { result, value }
     }
 

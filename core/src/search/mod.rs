@@ -38,6 +38,8 @@ pub struct SearchScope<'a> {
     pub wait: Wait,
     /// True once nobody wants the answer; asked between folders and files.
     pub cancelled: &'a (dyn Fn() -> bool + Sync),
+    /// True of a path whose content is kept from the caller: a search for lines takes no such file, and counts it.
+    pub withheld: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
 }
 
 /// Order of the paths of a glob.
@@ -170,6 +172,8 @@ pub struct GrepResponse {
     pub truncated: bool,
     /// Files that could not be read.
     pub failed_reads: u64,
+    /// Files that are kept from the caller.
+    pub withheld_files: u64,
     /// How many files were too large.
     pub skipped_oversize: u64,
     /// The first of them.

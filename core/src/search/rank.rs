@@ -6,7 +6,9 @@
 
 use super::files::read_whole;
 use super::tokens;
-use super::{GlobPattern, GrepDetail, GrepRequest, SearchBackend, SearchError, SearchScope};
+use super::{
+    GlobPattern, GrepDetail, GrepRequest, GrepResponse, SearchBackend, SearchError, SearchScope,
+};
 use crate::workspace::{WorkspaceError, WorkspacePath};
 use std::collections::BTreeMap;
 
@@ -60,6 +62,7 @@ pub(crate) struct RankResponse {
     pub(crate) selected_files: usize,
     pub(crate) read_files: usize,
     pub(crate) failed_reads: u64,
+    pub(crate) withheld_files: u64,
     pub(crate) oversized_files: u64,
     pub(crate) scanned_bytes: u64,
     pub(crate) scored_chunks: usize,
@@ -137,8 +140,8 @@ fn corpus(
     scope: SearchScope<'_>,
     response: &mut RankResponse,
 ) -> Result<(Vec<f64>, Vec<(String, f64)>), SearchError> {
-    let count = |pattern: String| {
-        backend.grep(
+    let count = |pattern: String| -> Result<GrepResponse, SearchError> {
+        let mut found = backend.grep(
             &GrepRequest {
                 pattern,
                 case_sensitive: false,
@@ -147,7 +150,11 @@ fn corpus(
                 detail: GrepDetail::Counts,
             },
             scope,
-        )
+        )?;
+        if let Some(withheld) = scope.withheld {
+            found.files.retain(|file| !withheld(&file.path));
+        }
+        Ok(found)
     };
     let escaped: Vec<String> = request
         .terms
@@ -156,6 +163,7 @@ fn corpus(
         .collect();
     let all = count(escaped.join("|"))?;
     response.backend_truncated = all.truncated;
+    response.withheld_files = all.withheld_files;
     let total = all.files.len() as f64;
     // The longest words are the rarest; the others are taken for as common as can be.
     let mut order: Vec<usize> = (0..escaped.len()).collect();

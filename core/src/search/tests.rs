@@ -20,6 +20,7 @@ fn scope(workspace: &dyn Workspace) -> SearchScope<'_> {
         files: workspace.file_system(),
         wait: Wait::Allowed,
         cancelled: &|| false,
+        withheld: None,
     }
 }
 
@@ -527,6 +528,7 @@ fn a_cancelled_search_ends_between_files() {
     let cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= 5;
     let scope = SearchScope {
         cancelled: &cancelled,
+        withheld: None,
         ..scope(&workspace)
     };
     let stopped = TreeSearch.grep(&request(&workspace, "x", "."), scope);

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::workspace::{WorkspaceError, WorkspacePath};
 use sha2::{Digest, Sha256};
+use std::cell::Cell;
 
 /// Paths that changed last and come first in backend order.
 const RECENT: usize = 128;
@@ -43,15 +44,20 @@ impl SearchBackend for TreeSearch {
         scope: SearchScope<'_>,
     ) -> Result<GrepResponse, SearchError> {
         let matcher = lines::compile(&request.pattern, request.case_sensitive)?;
+        let withheld_files = Cell::new(0);
         let found = candidates(&request.path, scope, |path, folder| {
-            request
+            let asked_for = request
                 .include
                 .as_ref()
-                .is_none_or(|include| include.admits(path, folder))
+                .is_none_or(|include| include.admits(path, folder));
+            let withheld = asked_for && scope.withheld.is_some_and(|withheld| withheld(path));
+            withheld_files.set(withheld_files.get() + u64::from(withheld));
+            asked_for && !withheld
         })?;
         let mut searcher = lines::searcher(request.detail);
         let mut response = GrepResponse {
             failed_reads: found.failed_folders,
+            withheld_files: withheld_files.get(),
             ..GrepResponse::default()
         };
         let mut buffer = Vec::new();

@@ -294,7 +294,7 @@ impl AgentSession {
         settled.value.ok_or_else(|| no_value(tool))
     }
 
-    async fn invoke(
+    pub(super) async fn invoke(
         &self,
         origin: Origin,
         name: &str,
@@ -305,6 +305,9 @@ impl AgentSession {
         let kernel = &self.inner().kernel;
         let scope = kernel.scope().child_token();
         let call = kernel.invoke(Invocation {
+            id: None,
+            run: None,
+            fault: None,
             name: name.to_owned(),
             args: Arc::new(args),
             origin,

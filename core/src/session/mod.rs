@@ -3,18 +3,22 @@
 //! A session knows neither the bindings nor a model's wire format. It owns its kernel; closing it cancels what
 //! runs, waits for it to settle, and gives everything back.
 
+mod converse;
 mod direct;
 mod options;
 mod surface;
+mod verify;
 
 pub use direct::CallOptions;
 pub use options::SessionOptions;
 pub(crate) use options::resolve;
 
+use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::governance::{ActiveSkillLimits, ConfirmationQueue, Hook, Hooks, PendingConfirmation};
 use crate::kernel::Kernel;
 use crate::tools::Tool;
+use crate::verification::Reports;
 use a3s_code_contract::{ActiveTool, ToolArtifact};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) questions: Option<Arc<ConfirmationQueue>>,
     pub(crate) hidden: BTreeSet<String>,
     pub(crate) presented: bool,
+    pub(crate) reports: Reports,
+    pub(crate) conversation: Arc<Conversation>,
 }
 
 impl AgentSession {

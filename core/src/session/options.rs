@@ -1,5 +1,6 @@
 //! Options of a session: the wire's plain values and, for Rust, objects that run.
 
+use crate::conversation::RunLimits;
 use crate::error::{CodeError, Result};
 use crate::event::EventObserver;
 use crate::evidence::{PinnedPolicy, ToolResultTransformPolicyV1};
@@ -7,6 +8,7 @@ use crate::governance::{
     BudgetGuard, ConfirmationProvider, ConfirmationQueue, Hook, Hooks, PermissionChecker,
     PermissionRules, SecurityProvider,
 };
+use crate::model::LlmClient;
 use crate::tools::Tool;
 use crate::workspace::Workspace;
 use a3s_code_contract as wire;
@@ -36,6 +38,9 @@ pub struct SessionOptions {
     pub(crate) security: Option<Arc<dyn SecurityProvider>>,
     pub(crate) observer: Option<Arc<dyn EventObserver>>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) llm: Option<Arc<dyn LlmClient>>,
+    pub(crate) run_limits: RunLimits,
+    pub(crate) system: Option<String>,
 }
 
 impl SessionOptions {
@@ -158,6 +163,25 @@ impl SessionOptions {
         self
     }
 
+    /// The model of the conversation.
+    pub fn with_llm_client(mut self, client: Arc<dyn LlmClient>) -> Self {
+        self.llm = Some(client);
+        self
+    }
+
+    /// Limits of each run.
+    pub fn with_run_limits(mut self, limits: RunLimits) -> Self {
+        self.run_limits = limits;
+        self
+    }
+
+    /// What the model is told before the conversation, in the place of the built-in text. Instruction files of the
+    /// workspace are told beside it.
+    pub fn with_system_prompt(mut self, text: impl Into<String>) -> Self {
+        self.system = Some(text.into());
+        self
+    }
+
     /// The workspace, in the place of the folder given to the session.
     pub fn with_workspace_backend(mut self, workspace: Arc<dyn Workspace>) -> Self {
         self.workspace = Some(workspace);
@@ -206,6 +230,7 @@ pub(crate) fn resolve(options: &SessionOptions) -> Result<Resolved> {
         ));
     }
     refuse_unserved(wire)?;
+    options.run_limits.check()?;
     for (name, value) in &wire.command_env {
         crate::process::check_name(name, value).map_err(|reason| {
             CodeError::option("command_env", format!("variable `{name}`: {reason}"))

@@ -101,6 +101,7 @@ pub struct ToolCall {
     pub(crate) command_env: Arc<BTreeMap<String, String>>,
     pub(crate) processes: Ledger,
     pub(crate) off_limits: Option<fn(&WorkspacePath) -> bool>,
+    pub(crate) refused_content: Option<RefusedContent>,
 }
 
 impl ToolCall {
@@ -243,6 +244,9 @@ impl MaybeWouldBlock for WorkspaceError {
     }
 }
 
+/// Whether the content of a file is refused, by the ways to spell its path.
+pub(crate) type RefusedContent = Arc<dyn Fn(&[&str]) -> bool + Send + Sync>;
+
 /// Content that a call keeps for the session, held there at least until this is dropped.
 pub(crate) struct KeptArtifact {
     /// `artifact_id` and `artifact_uri`.
@@ -290,6 +294,11 @@ impl ToolCall {
     /// Where content is kept beside the text.
     pub(crate) fn artifact_keeper(&self) -> ArtifactKeeper {
         ArtifactKeeper(self.artifacts.clone())
+    }
+
+    /// True of a file, by the ways to spell its path, whose content a search of this call may not show.
+    pub(crate) fn refused_content(&self) -> Option<RefusedContent> {
+        self.refused_content.clone()
     }
 
     /// True of a path, links resolved, that this call may not read or change.

@@ -19,6 +19,7 @@ mod write;
 
 pub use crate::evidence::ToolResultTransformPolicyV1;
 pub use a3s_code_contract::{OutputKind, ToolCapabilities, ToolErrorKind, Trust};
+pub(crate) use call::RefusedContent;
 pub use call::{Caller, InvocationRuntime, MaybeWouldBlock, OutputSink, ResourceScope, ToolCall};
 
 pub use async_trait::async_trait;

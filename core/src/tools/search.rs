@@ -173,10 +173,16 @@ impl Tool for SearchTool {
         // The work is on another thread: when nobody waits for it any more, it must stop there.
         let _stop = cancelled.clone().drop_guard();
         let value_wanted = call.value_wanted();
+        let refused = call.refused_content();
         let content_bytes = CONTENT_BYTES.min(call.max_output_bytes().saturating_sub(512));
         call.blocking_work(move |workspace, wait| {
+            let withheld = refused.as_ref().map(|refused| {
+                let real = real_spelling(workspace, args.path.as_deref().unwrap_or("."));
+                move |path: &str| refused(&[path, &real(path)])
+            });
             let search = Search {
                 workspace,
+                withheld: withheld.as_ref().map(|withheld| withheld as _),
                 wait,
                 cancelled: &cancelled,
                 args: &args,
@@ -225,6 +231,24 @@ struct Search<'a> {
     cancelled: &'a CancellationToken,
     args: &'a SearchArgs,
     content_bytes: usize,
+    withheld: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
+}
+
+/// Gives for a path below `start` the one that does not lead through a link, where `start` does.
+fn real_spelling(workspace: &dyn Workspace, start: &str) -> impl Fn(&str) -> String + Sync + use<> {
+    let spelled = workspace.resolve(start);
+    let real = spelled
+        .as_ref()
+        .ok()
+        .and_then(|path| workspace.real_path(path).ok());
+    let spelled = spelled.map_or_else(|_| String::new(), |path| path.as_str().to_owned());
+    move |path: &str| match (&real, path.strip_prefix(spelled.as_str())) {
+        (Some(real), Some(rest)) => {
+            let joined = format!("{}/{}", real.as_str(), rest.trim_start_matches('/'));
+            joined.trim_matches('/').to_owned()
+        }
+        _ => path.to_owned(),
+    }
 }
 
 impl Search<'_> {
@@ -390,10 +414,16 @@ impl Search<'_> {
             include,
             detail,
         };
-        Ok(self
-            .workspace
-            .search()
-            .grep(&request, self.scope(&|| self.cancelled.is_cancelled()))?)
+        let cancelled = || self.cancelled.is_cancelled();
+        let scope = self.scope(&cancelled);
+        let mut found = self.workspace.search().grep(&request, scope)?;
+        // A backend of the application may not have asked.
+        if let Some(withheld) = self.withheld {
+            let all = found.files.len();
+            found.files.retain(|file| !withheld(&file.path));
+            found.withheld_files += (all - found.files.len()) as u64;
+        }
+        Ok(found)
     }
 
     fn folder(&self) -> Result<crate::workspace::WorkspacePath, WorkspaceError> {
@@ -406,6 +436,7 @@ impl Search<'_> {
             files: self.workspace.file_system(),
             wait: self.wait,
             cancelled,
+            withheld: self.withheld,
         }
     }
 
@@ -530,14 +561,29 @@ fn totals(text: &mut String, found: &GrepResponse) {
     if found.failed_reads > 0 {
         let _ = writeln!(text, "[{} files could not be read.]", found.failed_reads);
     }
+    withheld_note(text, found.withheld_files);
+}
+
+/// States that rules kept files out.
+fn withheld_note(text: &mut String, files: u64) {
+    if files > 0 {
+        let _ = writeln!(
+            text,
+            "[{files} files were not searched: a permission rule refuses them.]"
+        );
+    }
 }
 
 fn search_facts(found: &GrepResponse) -> Value {
-    json!({
+    let mut facts = json!({
         "matching_lines": found.matching_lines(),
         "matching_files": found.files.len(),
         "truncated": found.truncated,
-    })
+    });
+    if found.withheld_files > 0 {
+        facts["withheld_files"] = json!(found.withheld_files);
+    }
+    facts
 }
 
 fn anchors<'a>(paths: impl IntoIterator<Item = &'a str>) -> Value {

@@ -199,3 +199,60 @@ async fn a_closed_session_gives_its_handle_on_the_workspace_back() {
     }
     assert!(count() < before + 100, "{} then {}", before, count());
 }
+
+// A search shows lines of files: a file that may not be read is not searched, whatever folder the search is of.
+// hazards: P1
+#[tokio::test]
+async fn a_search_shows_nothing_of_a_denied_file() {
+    let scratch = tree();
+    scratch.write("sub/open", "guarded-text is spoken of here\n");
+    let searches = [
+        json!({ "mode": "grep", "query": "guarded-text" }),
+        json!({ "mode": "grep", "query": "guarded-text", "path": "self" }),
+        json!({ "mode": "grep", "query": "guarded-text", "output_mode": "count" }),
+        json!({ "mode": "grep", "query": "guarded-text", "output_mode": "files_with_matches" }),
+        json!({ "mode": "grep", "query": "guarded-text", "include": "**/*" }),
+        json!({ "mode": "bm25", "query": "guarded-text" }),
+        json!({ "mode": "bm25", "query": "guarded-text", "path": "sub/up" }),
+    ];
+    let absolute = format!("read({}/secret/**)", scratch.root());
+    for denied in [
+        "read(secret/**)",
+        "search(secret/**)",
+        "*(secret/**)",
+        &absolute,
+    ] {
+        let session = open(
+            &scratch,
+            Some(PermissionPolicy {
+                deny: rule(denied),
+                ..allow_all()
+            }),
+        )
+        .await;
+        for args in &searches {
+            let result = session.governed_tool("search", args.clone()).await.unwrap();
+            assert_eq!(result.exit_code, 0, "{denied} {args}: {}", result.output);
+            let facts = result.metadata.unwrap();
+            let whole = format!("{}{facts}", result.output);
+            assert!(!whole.contains("secret"), "{denied} {args}: {whole}");
+            assert!(whole.contains("open") && whole.contains('a'), "{whole}");
+            let facts = if args["mode"] == "bm25" {
+                &facts["scan"]
+            } else {
+                &facts["search"]
+            };
+            assert_eq!(facts["withheld_files"], 1, "{denied} {args}");
+            assert!(result.output.contains("[1 files were not searched"));
+        }
+        // The application's own call is not held back.
+        let direct = session.tool("search", searches[0].clone()).await.unwrap();
+        assert!(direct.output.contains("secret/key"));
+    }
+    let session = open(&scratch, Some(allow_all())).await;
+    let result = session
+        .governed_tool("search", searches[0].clone())
+        .await
+        .unwrap();
+    assert!(result.output.contains("secret/key") && !result.output.contains("not searched"));
+}

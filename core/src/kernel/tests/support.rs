@@ -134,6 +134,7 @@ fn outer(session: &AgentSession, origin: Origin) -> Option<Arc<Frame>> {
         None,
         session.inner().kernel.scope().child_token(),
         None,
+        None,
     )))
 }
 
@@ -151,6 +152,9 @@ pub(super) fn invocation(
         None => kernel.scope().child_token(),
     };
     Invocation {
+        id: None,
+        run: None,
+        fault: None,
         name: name.to_owned(),
         args: Arc::new(args),
         origin,

@@ -1,6 +1,6 @@
 //! Mode `bm25`: the places that are most about a plain-text query, as snippets with their anchors.
 
-use super::{Search, ToolError, ToolOutput, anchors};
+use super::{Search, ToolError, ToolOutput, anchors, withheld_note};
 use crate::search::GlobPattern;
 use crate::search::rank::{CHUNK_LINES, RankRequest, RankedHit, rank};
 use crate::search::tokens;
@@ -75,6 +75,7 @@ impl Search<'_> {
             found.hits.len(),
             found.matching_files
         );
+        withheld_note(&mut text, found.withheld_files);
         let results: Vec<Value> = found
             .hits
             .iter()
@@ -88,6 +89,17 @@ impl Search<'_> {
             .iter()
             .map(|hit| format!("{}:{}-{}", hit.path, hit.start_line, hit.end_line))
             .collect();
+        let mut scan = json!({
+            "read_files": found.read_files,
+            "failed_reads": found.failed_reads,
+            "oversized_files": found.oversized_files,
+            "scanned_bytes": found.scanned_bytes,
+            "scored_chunks": found.scored_chunks,
+            "truncated": found.truncated,
+        });
+        if found.withheld_files > 0 {
+            scan["withheld_files"] = json!(found.withheld_files);
+        }
         Ok(ToolOutput::success(text)
             .with("mode", "bm25")
             .with("algorithm", "bm25")
@@ -103,12 +115,7 @@ impl Search<'_> {
                         "candidate_truncated": found.matching_files > found.selected_files,
                         "used_glob_fallback": false }),
             )
-            .with(
-                "scan",
-                json!({ "read_files": found.read_files, "failed_reads": found.failed_reads,
-                        "oversized_files": found.oversized_files, "scanned_bytes": found.scanned_bytes,
-                        "scored_chunks": found.scored_chunks, "truncated": found.truncated }),
-            )
+            .with("scan", scan)
             .with("source_anchors", anchors(anchored.iter().map(String::as_str)))
             .with("returned_results", results.len())
             .with("results", results))

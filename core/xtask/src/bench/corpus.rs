@@ -3,21 +3,29 @@
 //! The same bytes in every run, so that runs can be compared.
 
 use crate::failure::{AtPath, Result};
+use crate::process;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const BIG_BYTES: usize = 10_000_000;
 const MID_FILES: usize = 1_000;
 const MID_FILE_BYTES: usize = 20_000;
 const MID_FOLDERS: usize = 40;
+const SMALL_FILES: usize = 104;
+/// Files of the large repository: as many as a kernel has, and fewer in a quick run.
+const LARGE_FILES: usize = 80_000;
+const LARGE_FILES_QUICK: usize = 8_000;
+const FILES_OF_A_FOLDER: usize = 40;
 
 /// The folder; removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Corpus(PathBuf);
 
 impl Corpus {
-    /// Writes it: `hundred.txt`, `big.txt`, `many/`, `fifty/`, `empty/`, `mid/` and `waits.txt`.
-    pub(crate) fn create() -> Result<Self> {
+    /// Writes it: `hundred.txt`, `big.txt`, `many/`, `fifty/`, `empty/`, `mid/`, `waits.txt`, and the repositories
+    /// `small/` and `large/`.
+    pub(crate) fn create(quick: bool) -> Result<Self> {
         let temporary = std::env::temp_dir();
         let temporary = std::fs::canonicalize(&temporary).at(&temporary)?;
         let corpus = Self(temporary.join(format!("a3s-code-bench-{}", std::process::id())));
@@ -43,6 +51,13 @@ impl Corpus {
         // its few bytes are in memory.
         let (target, link) = (root.join("hundred.txt"), root.join("waits.txt"));
         std::os::unix::fs::symlink(&target, &link).at(&link)?;
+        let large = if quick {
+            LARGE_FILES_QUICK
+        } else {
+            LARGE_FILES
+        };
+        repository(&root.join("small"), SMALL_FILES)?;
+        repository(&root.join("large"), large)?;
         Ok(corpus)
     }
 
@@ -57,6 +72,37 @@ impl Drop for Corpus {
         // What is left behind is in the temporary folder, and there is nobody to tell.
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// A repository of small files with one commit, and three more files that it does not know.
+fn repository(root: &Path, files: usize) -> Result<()> {
+    for at in 0..files {
+        let folder = root.join(format!("part_{:04}", at / FILES_OF_A_FOLDER));
+        if at % FILES_OF_A_FOLDER == 0 {
+            std::fs::create_dir_all(&folder).at(&folder)?;
+        }
+        write(&folder.join(format!("file_{at:05}.txt")), &lines(3))?;
+    }
+    for words in [
+        &["init", "--quiet"][..],
+        &["add", "."],
+        &["commit", "--quiet", "--message", "All files"],
+    ] {
+        let mut git = Command::new("git");
+        git.current_dir(root)
+            .envs([
+                ("GIT_CONFIG_GLOBAL", "/dev/null"),
+                ("GIT_CONFIG_SYSTEM", "/dev/null"),
+            ])
+            .args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"])
+            .args(["-c", "gc.auto=0"])
+            .args(words);
+        process::check(&mut git)?;
+    }
+    for at in 0..3 {
+        write(&root.join(format!("new_{at}.txt")), &lines(1))?;
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -98,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_corpus_is_as_large_as_the_rows_say_and_goes_with_its_owner() {
-        let corpus = Corpus::create().unwrap();
+        let corpus = Corpus::create(true).unwrap();
         let root = corpus.path().to_owned();
         let count = |folder: &str| std::fs::read_dir(root.join(folder)).unwrap().count();
         assert_eq!(

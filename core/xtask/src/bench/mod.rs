@@ -24,7 +24,7 @@ pub(crate) fn run(quick: bool, as_json: bool) -> Result<()> {
     let layout = Layout::discover(Profile::Release)?;
     languages::check_toolchains(&Language::ALL)?;
     // First of all, so that its files are no longer new when they are read.
-    let corpus = Corpus::create()?;
+    let corpus = Corpus::create(quick)?;
     eprintln!("building in the release profile");
     let mut broken: Vec<(Language, Failure)> = Vec::new();
     let mut ready = Vec::new();

@@ -17,6 +17,7 @@ mod projection;
 mod row;
 mod sample;
 mod sessions;
+mod tools;
 
 use row::Plan;
 use sample::{Effort, Result};
@@ -52,6 +53,7 @@ fn run() -> Result<()> {
     calls::measure(&tokio, &plan, effort)?;
     bridge::measure(&plan, effort)?;
     files::measure(&tokio, &plan, effort)?;
+    tools::measure(&tokio, &plan, effort)?;
     projection::measure(effort)?;
     sessions::measure(&tokio, &plan, effort)
 }

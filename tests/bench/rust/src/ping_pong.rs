@@ -36,9 +36,13 @@ fn ask(effort: Effort, here: usize, there: usize) -> Result<f64> {
     let other = {
         let turn = Arc::clone(&turn);
         thread::spawn(move || {
-            pin(there)
+            let outcome = pin(there)
                 .map(|()| answer(&turn, &asker))
-                .map_err(|failure| failure.to_string())
+                .map_err(|failure| failure.to_string());
+            // Also when it never began: the asker must not park for ever.
+            turn.store(STOP, Ordering::Release);
+            asker.unpark();
+            outcome
         })
     };
     let mut asked = 0;
@@ -46,11 +50,12 @@ fn ask(effort: Effort, here: usize, there: usize) -> Result<f64> {
         let start = Instant::now();
         turn.store(asked + 1, Ordering::Release);
         other.thread().unpark();
-        while turn.load(Ordering::Acquire) != asked + 2 {
-            if other.is_finished() {
-                return Err("the other thread of the ping-pong ended".into());
+        loop {
+            match turn.load(Ordering::Acquire) {
+                STOP => return Err("the other thread of the ping-pong ended".into()),
+                answered if answered == asked + 2 => break,
+                _ => thread::park(),
             }
-            thread::park();
         }
         asked += 2;
         Ok(start.elapsed())

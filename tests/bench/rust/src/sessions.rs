@@ -11,6 +11,8 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 
 const HELD: usize = 200;
+/// Threads that the pool for file work may have more at one moment than at another, however many sessions there are.
+const POOL_THREADS: f64 = 4.0;
 
 /// Measures and prints.
 pub(crate) fn measure(tokio: &Runtime, plan: &Plan, effort: Effort) -> Result<()> {
@@ -124,7 +126,7 @@ pub(crate) fn memory(plan: &Plan, tree: &str) -> Result<()> {
     let (one, many) = (one.threads as f64, many.threads as f64);
     Row::at_most("P22", threads, "threads", many)
         .floor(one)
-        .target(one)
+        .target(one + POOL_THREADS)
         .print()?;
     for session in sessions.drain(..) {
         tokio.block_on(session.close());
