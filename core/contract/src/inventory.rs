@@ -33,10 +33,19 @@ const ROWS: &[(&str, &str, &str, &[&str])] = &[
         "Typed helpers over the files of the workspace.",
         &[
             "session.readFile",
+            "session.writeFile",
+            "session.editFile",
+            "session.patchFile",
             "session.ls",
             "session.grep",
             "session.glob",
         ],
+    ),
+    (
+        "commands",
+        "tools",
+        "Command lines and git in the workspace.",
+        &["session.bash", "session.git", "session.gitCommand"],
     ),
     (
         "tool_surface",
