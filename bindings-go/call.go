@@ -61,6 +61,27 @@ func immediate[T any](on owner, method string, arguments *arguments) T {
 	return immediateOn[T](target, on, method, encoded)
 }
 
+// immediateNothing makes a call that never waits and returns nothing.
+func immediateNothing(on owner, method string, arguments *arguments) error {
+	encoded, err := arguments.encoded()
+	if err != nil {
+		return err
+	}
+	_, target, err := on.native()
+	if err != nil {
+		return err
+	}
+	m, _, err := nativeCall(target, 0, method, encoded, nil)
+	runtime.KeepAlive(on)
+	if err != nil {
+		return err
+	}
+	if m.failed {
+		return decodeError(m.payload)
+	}
+	return nil
+}
+
 // immediateOn is immediate on a given handle; alive stays alive until the call has returned.
 func immediateOn[T any](target uint64, alive any, method string, arguments []byte) T {
 	var none T

@@ -231,6 +231,67 @@ func (s *Session) ActiveTools(ctx context.Context) ([]ActiveTool, error) {
 	return callValue[[]ActiveTool](ctx, s, "session.activeTools", &arguments)
 }
 
+// VerifyCommands runs commands one after the other in the workspace and reports what each came to, with its exit status and output. The report is kept in the session.
+//
+// subject: What is checked, 1 to 1024 bytes.
+//
+// commands: The commands, at most 64, each with its own id.
+//
+// Errors: INVALID_ARGUMENT when a command is malformed, nothing has run then; CANCELLED; SESSION_CLOSED after close. A check that fails is in the report.
+//
+// Cancelling: Cancels the command that runs; the rest is not run, and no report is kept.
+func (s *Session) VerifyCommands(ctx context.Context, subject string, commands []VerificationCommand) (*VerificationReport, error) {
+	arguments := arguments{}
+	arguments.add("subject", subject)
+	arguments.add("commands", commands)
+	return callValue[*VerificationReport](ctx, s, "session.verifyCommands", &arguments)
+}
+
+// VerificationReports returns reports of this session, oldest first; the last 256.
+//
+// Never waits. The result is empty when the call cannot be answered, as after Close.
+func (s *Session) VerificationReports() []VerificationReport {
+	arguments := arguments{}
+	return immediate[[]VerificationReport](s, "session.verificationReports", &arguments)
+}
+
+// RecordVerificationReports adds reports that the application made itself.
+//
+// reports: The reports, at most 256.
+//
+// Errors: INVALID_ARGUMENT when a report is malformed, nothing is added then; SESSION_CLOSED after close.
+//
+// Never waits.
+func (s *Session) RecordVerificationReports(reports []VerificationReport) error {
+	arguments := arguments{}
+	arguments.add("reports", reports)
+	return immediateNothing(s, "session.recordVerificationReports", &arguments)
+}
+
+// VerificationSummary returns what the reports of this session come to; of several about one subject the last counts.
+//
+// Never waits. The result is empty when the call cannot be answered, as after Close.
+func (s *Session) VerificationSummary() *VerificationSummary {
+	arguments := arguments{}
+	return immediate[*VerificationSummary](s, "session.verificationSummary", &arguments)
+}
+
+// VerificationSummaryText returns the same in words.
+//
+// Never waits. The result is empty when the call cannot be answered, as after Close.
+func (s *Session) VerificationSummaryText() string {
+	arguments := arguments{}
+	return immediate[string](s, "session.verificationSummaryText", &arguments)
+}
+
+// VerificationPresets returns commands that fit the project in the workspace, by what stands in its root: Rust, Node, Python, Go.
+//
+// Never waits. The result is empty when the call cannot be answered, as after Close.
+func (s *Session) VerificationPresets() []VerificationPreset {
+	arguments := arguments{}
+	return immediate[[]VerificationPreset](s, "session.verificationPresets", &arguments)
+}
+
 // UnregisterTool removes a tool that the application added; true when it was there.
 //
 // name: Name of the tool.

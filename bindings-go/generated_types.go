@@ -5,7 +5,7 @@ package code
 import "encoding/json"
 
 // schemaHash is the fingerprint of the contract; a library with another one is refused.
-const schemaHash = "1f94948893ee1272"
+const schemaHash = "851a1bc4e0ff0287"
 
 // ActiveTool: a call that is running now.
 type ActiveTool struct {
@@ -601,6 +601,144 @@ const (
 	// Made by the runtime itself.
 	TrustTrusted Trust = "trusted"
 )
+
+// VerificationCheck: what one check came to, with the evidence.
+type VerificationCheck struct {
+	// What it checks.
+	Description string `json:"description"`
+
+	// How long it took, in milliseconds.
+	DurationMS int64 `json:"durationMs"`
+
+	// Where more of the evidence is: artifacts of the session.
+	EvidenceUris []string `json:"evidenceUris"`
+
+	// Exit status of the command; absent when it has none.
+	ExitCode *int64 `json:"exitCode,omitzero"`
+
+	// Name of the check.
+	ID string `json:"id"`
+
+	// What kind of check it is.
+	Kind string `json:"kind"`
+
+	// What the command printed, the first and the last part of it when it is long.
+	Output string `json:"output"`
+
+	// Whether the report fails when it fails.
+	Required bool `json:"required"`
+
+	// What is left open.
+	ResidualRisk string `json:"residualRisk,omitzero"`
+
+	// What it came to.
+	Status VerificationStatus `json:"status"`
+
+	// Tools that can carry the check out again.
+	SuggestedTools []string `json:"suggestedTools"`
+}
+
+// VerificationCommand: one command that checks something.
+type VerificationCommand struct {
+	// Command line, run by `bash` in the workspace.
+	Command string `json:"command"`
+
+	// What it checks, for people.
+	Description string `json:"description"`
+
+	// Exit status that passes, 0 to 255; 0 when left out.
+	ExpectExit *int64 `json:"expectExit,omitzero"`
+
+	// Name of the check, unique within a report; 1 to 128 bytes.
+	ID string `json:"id"`
+
+	// What kind of check it is, such as `test`, `lint` or `build`.
+	Kind string `json:"kind"`
+
+	// Whether the report fails when it fails.
+	Required bool `json:"required,omitzero"`
+
+	// Time limit in milliseconds, 1 to 3600000; 120000 when left out.
+	TimeoutMS *int64 `json:"timeoutMs,omitzero"`
+}
+
+// VerificationPreset: commands that fit a kind of project.
+type VerificationPreset struct {
+	// The commands, for `verifyCommands`.
+	Commands []VerificationCommand `json:"commands"`
+
+	// What it is for.
+	Description string `json:"description"`
+
+	// Name of the preset.
+	ID string `json:"id"`
+
+	// `rust`, `node`, `python` or `go`.
+	ProjectKind string `json:"projectKind"`
+}
+
+// VerificationReport: what a number of checks came to.
+type VerificationReport struct {
+	// The checks in the order they were carried out.
+	Checks []VerificationCheck `json:"checks"`
+
+	// What is left open.
+	ResidualRisks []string `json:"residualRisks"`
+
+	// `a3s.verification_report.v1`.
+	Schema string `json:"schema"`
+
+	// What it came to.
+	Status VerificationStatus `json:"status"`
+
+	// What was checked, in the application's words.
+	Subject string `json:"subject"`
+}
+
+// VerificationStatus: what a check, or a report as a whole, came to.
+type VerificationStatus string
+
+// Words of VerificationStatus.
+const (
+	// Everything required passed and nothing is left open.
+	VerificationStatusPassed VerificationStatus = "passed"
+
+	// Something required failed.
+	VerificationStatusFailed VerificationStatus = "failed"
+
+	// Somebody has to look: an optional check failed, or one could not be carried out.
+	VerificationStatusNeedsReview VerificationStatus = "needs_review"
+
+	// Nothing was checked.
+	VerificationStatusSkipped VerificationStatus = "skipped"
+)
+
+// VerificationSummary: what the reports of a session come to; of several about one subject the last counts.
+type VerificationSummary struct {
+	// How many checks failed, required or not.
+	FailedCheckCount int64 `json:"failedCheckCount"`
+
+	// Subjects that failed.
+	FailedSubjects []string `json:"failedSubjects"`
+
+	// How many of the required ones did not come to a result.
+	PendingRequiredCheckCount int64 `json:"pendingRequiredCheckCount"`
+
+	// Subjects that somebody has to look at, or where nothing was checked.
+	PendingSubjects []string `json:"pendingSubjects"`
+
+	// How many reports count.
+	ReportCount int64 `json:"reportCount"`
+
+	// How many of their checks are required.
+	RequiredCheckCount int64 `json:"requiredCheckCount"`
+
+	// How many residual risks they name.
+	ResidualRiskCount int64 `json:"residualRiskCount"`
+
+	// What they come to.
+	Status VerificationStatus `json:"status"`
+}
 
 // WorkspaceCapability: something a workspace can do.
 type WorkspaceCapability string

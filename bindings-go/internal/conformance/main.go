@@ -280,6 +280,14 @@ func helper(ctx context.Context, session *code.Session, r *request) answer {
 		return toolResult(session.GitCommand(ctx, args[0]))
 	case "ls":
 		return toolResult(session.LS(ctx, text(0)))
+	case "verifyCommands":
+		var commands []code.VerificationCommand
+		if len(args) > 1 {
+			if err := json.Unmarshal(args[1], &commands); err != nil {
+				return unsupported("commands of verifyCommands: " + err.Error())
+			}
+		}
+		return either(session.VerifyCommands(ctx, text(0), commands))
 	case "toolNames":
 		return value(session.ToolNames())
 	case "toolDefinitions":

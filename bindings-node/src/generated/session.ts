@@ -3,7 +3,7 @@
 import { Crossing, type CallOptions } from '../crossing.js';
 import { asJson, asNothing, asText, asToolResult } from '../decode.js';
 import type { ToolResult } from '../result.js';
-import type { ActiveTool, ReadFileOptions, ToolDefinition } from './types.js';
+import type { ActiveTool, ReadFileOptions, ToolDefinition, VerificationCommand, VerificationPreset, VerificationReport, VerificationSummary } from './types.js';
 
 /** Methods of an agent. */
 export abstract class AgentMethods extends Crossing {
@@ -208,6 +208,64 @@ export abstract class SessionMethods extends Crossing {
    */
   activeTools(): Promise<Array<ActiveTool>> {
     return this.invoke('session.activeTools', {}, asJson<Array<ActiveTool>>);
+  }
+
+  /**
+   * Runs commands one after the other in the workspace and reports what each came to, with its exit status and output. The report is kept in the session.
+   *
+   * @param subject What is checked, 1 to 1024 bytes.
+   * @param commands The commands, at most 64, each with its own id.
+   * @throws INVALID_ARGUMENT when a command is malformed, nothing has run then; CANCELLED; SESSION_CLOSED after close. A check that fails is in the report.
+   * Cancelling: Cancels the command that runs; the rest is not run, and no report is kept.
+   */
+  verifyCommands(subject: string, commands: Array<VerificationCommand>, options?: CallOptions): Promise<VerificationReport> {
+    return this.invoke('session.verifyCommands', { subject, commands }, asJson<VerificationReport>, options);
+  }
+
+  /**
+   * Reports of this session, oldest first; the last 256.
+   *
+   * @throws SESSION_CLOSED after close.
+   */
+  verificationReports(): Array<VerificationReport> {
+    return this.immediate('session.verificationReports', {}) as Array<VerificationReport>;
+  }
+
+  /**
+   * Adds reports that the application made itself.
+   *
+   * @param reports The reports, at most 256.
+   * @throws INVALID_ARGUMENT when a report is malformed, nothing is added then; SESSION_CLOSED after close.
+   */
+  recordVerificationReports(reports: Array<VerificationReport>): void {
+    return this.immediate('session.recordVerificationReports', { reports }) as void;
+  }
+
+  /**
+   * What the reports of this session come to; of several about one subject the last counts.
+   *
+   * @throws SESSION_CLOSED after close.
+   */
+  verificationSummary(): VerificationSummary {
+    return this.immediate('session.verificationSummary', {}) as VerificationSummary;
+  }
+
+  /**
+   * The same in words.
+   *
+   * @throws SESSION_CLOSED after close.
+   */
+  verificationSummaryText(): string {
+    return this.immediate('session.verificationSummaryText', {}) as string;
+  }
+
+  /**
+   * Commands that fit the project in the workspace, by what stands in its root: Rust, Node, Python, Go.
+   *
+   * @throws SESSION_CLOSED after close.
+   */
+  verificationPresets(): Array<VerificationPreset> {
+    return this.immediate('session.verificationPresets', {}) as Array<VerificationPreset>;
   }
 
   /**

@@ -644,6 +644,107 @@ export type Trust =
   /** Made by the runtime itself. */
   | 'trusted';
 
+/** What one check came to, with the evidence. */
+export interface VerificationCheck {
+  /** What it checks. */
+  description: string;
+  /** How long it took, in milliseconds. */
+  durationMs: number;
+  /** Where more of the evidence is: artifacts of the session. */
+  evidenceUris: Array<string>;
+  /** Exit status of the command; absent when it has none. */
+  exitCode?: number | null;
+  /** Name of the check. */
+  id: string;
+  /** What kind of check it is. */
+  kind: string;
+  /** What the command printed, the first and the last part of it when it is long. */
+  output: string;
+  /** Whether the report fails when it fails. */
+  required: boolean;
+  /** What is left open. */
+  residualRisk?: string | null;
+  /** What it came to. */
+  status: VerificationStatus;
+  /** Tools that can carry the check out again. */
+  suggestedTools: Array<string>;
+}
+
+/** One command that checks something. */
+export interface VerificationCommand {
+  /** Command line, run by `bash` in the workspace. */
+  command: string;
+  /** What it checks, for people. */
+  description: string;
+  /** Exit status that passes, 0 to 255; 0 when left out. */
+  expectExit?: number | null;
+  /** Name of the check, unique within a report; 1 to 128 bytes. */
+  id: string;
+  /** What kind of check it is, such as `test`, `lint` or `build`. */
+  kind: string;
+  /** Whether the report fails when it fails. */
+  required?: boolean;
+  /** Time limit in milliseconds, 1 to 3600000; 120000 when left out. */
+  timeoutMs?: number | null;
+}
+
+/** Commands that fit a kind of project. */
+export interface VerificationPreset {
+  /** The commands, for `verifyCommands`. */
+  commands: Array<VerificationCommand>;
+  /** What it is for. */
+  description: string;
+  /** Name of the preset. */
+  id: string;
+  /** `rust`, `node`, `python` or `go`. */
+  projectKind: string;
+}
+
+/** What a number of checks came to. */
+export interface VerificationReport {
+  /** The checks in the order they were carried out. */
+  checks: Array<VerificationCheck>;
+  /** What is left open. */
+  residualRisks: Array<string>;
+  /** `a3s.verification_report.v1`. */
+  schema: string;
+  /** What it came to. */
+  status: VerificationStatus;
+  /** What was checked, in the application's words. */
+  subject: string;
+}
+
+/** What a check, or a report as a whole, came to. */
+export type VerificationStatus =
+  /** Everything required passed and nothing is left open. */
+  | 'passed'
+  /** Something required failed. */
+  | 'failed'
+  /** Somebody has to look: an optional check failed, or one could not be carried out. */
+  | 'needs_review'
+  /** Nothing was checked. */
+  | 'skipped';
+
+/** What the reports of a session come to; of several about one subject the last counts. */
+export interface VerificationSummary {
+  /** How many checks failed, required or not. */
+  failedCheckCount: number;
+  /** Subjects that failed. */
+  failedSubjects: Array<string>;
+  /** How many of the required ones did not come to a result. */
+  pendingRequiredCheckCount: number;
+  /** Subjects that somebody has to look at, or where nothing was checked. */
+  pendingSubjects: Array<string>;
+  /** How many reports count. */
+  reportCount: number;
+  /** How many of their checks are required. */
+  requiredCheckCount: number;
+  /** How many residual risks they name. */
+  residualRiskCount: number;
+  /** What they come to. */
+  status: VerificationStatus;
+}
+
 /** Where a workspace lives. */
 export type WorkspaceBackend =
   /** A folder of this machine: the one given to the session. */

@@ -8,7 +8,10 @@ use crate::operation::{Answer, Reply, invalid};
 use crate::refusal;
 use crate::runtime::Runtime;
 use crate::state::{AgentObject, Object, SessionObject, state};
-use a3s_code_contract::{self as contract, ErrorCode, ErrorPayload, HostToolSpec, ToolResult};
+use a3s_code_contract::{
+    self as contract, ErrorCode, ErrorPayload, HostToolSpec, ToolResult, VerificationCommand,
+    VerificationReport,
+};
 use a3s_code_core::tools::Caller;
 use a3s_code_core::{Agent, AgentSession, CallOptions, CodeError, SessionOptions};
 use futures_util::future::BoxFuture;
@@ -156,6 +159,27 @@ pub(crate) fn immediate(method: &str, mut request: Request) -> Answer {
             let prompt: Option<String> = request.take_optional("prompt")?;
             Reply::json(&open_session(&request)?.presented_tool_definitions(prompt.as_deref()))
         }
+        "session.verificationReports" => {
+            Reply::json(&open_session(&request)?.verification_reports())
+        }
+        "session.recordVerificationReports" => {
+            let session = open_session(&request)?;
+            let reports: Vec<VerificationReport> = request.take("reports")?;
+            request.finish()?;
+            match session.record_verification_reports(reports) {
+                Ok(()) => Reply::json(&()),
+                Err(error) => Err(failed(error)),
+            }
+        }
+        "session.verificationSummary" => {
+            Reply::json(&open_session(&request)?.verification_summary())
+        }
+        "session.verificationSummaryText" => {
+            Reply::json(&open_session(&request)?.verification_summary_text())
+        }
+        "session.verificationPresets" => {
+            Reply::json(&open_session(&request)?.verification_presets())
+        }
         _ => Err(no_such()),
     }
 }
@@ -225,6 +249,19 @@ pub(crate) fn start(method: &str, mut request: Request) -> Result<Work, ErrorPay
         "session.readFile" | "session.writeFile" | "session.editFile" | "session.patchFile"
         | "session.ls" | "session.grep" | "session.glob" | "session.bash" | "session.git"
         | "session.gitCommand" => direct::start(method, request)?,
+        "session.verifyCommands" => {
+            let session = request.session()?;
+            let subject: String = request.take("subject")?;
+            let commands: Vec<VerificationCommand> = request.take("commands")?;
+            request.finish()?;
+            let options = request.call_options();
+            Box::pin(async move {
+                let report = session
+                    .verify_commands_with(&subject, &commands, options)
+                    .await;
+                Reply::json(&report.map_err(failed)?)
+            })
+        }
         "session.activeTools" => ready(Reply::json(&open_session(&request)?.active_tools())),
         "session.getArtifact" => {
             let uri: String = request.take("uri")?;

@@ -59,6 +59,19 @@ const ROWS: &[(&str, &str, &str, &[&str])] = &[
         ],
     ),
     (
+        "verification",
+        "evidence",
+        "Checks run in the workspace, and reports of what they came to.",
+        &[
+            "session.verifyCommands",
+            "session.verificationReports",
+            "session.recordVerificationReports",
+            "session.verificationSummary",
+            "session.verificationSummaryText",
+            "session.verificationPresets",
+        ],
+    ),
+    (
         "custom_tools",
         "tools",
         "Tools written in the application's language.",

@@ -416,6 +416,72 @@ pub const METHODS: &[Method] = &[
         ..BASE
     },
     Method {
+        name: "session.verifyCommands",
+        doc: "Runs commands one after the other in the workspace and reports what each came to, with its exit status and output. The report is kept in the session.",
+        errors: "INVALID_ARGUMENT when a command is malformed, nothing has run then; CANCELLED; SESSION_CLOSED after close. A check that fails is in the report.",
+        cancellation: "Cancels the command that runs; the rest is not run, and no report is kept.",
+        arguments: &[
+            required("subject", Type::String, "What is checked, 1 to 1024 bytes."),
+            required(
+                "commands",
+                Type::List(&Type::Named("VerificationCommand")),
+                "The commands, at most 64, each with its own id.",
+            ),
+        ],
+        result: Type::Named("VerificationReport"),
+        ..BASE
+    },
+    Method {
+        name: "session.verificationReports",
+        doc: "Reports of this session, oldest first; the last 256.",
+        cancellation: CANCEL_NONE,
+        result: Type::List(&Type::Named("VerificationReport")),
+        sync: true,
+        inline: true,
+        ..BASE
+    },
+    Method {
+        name: "session.recordVerificationReports",
+        doc: "Adds reports that the application made itself.",
+        errors: "INVALID_ARGUMENT when a report is malformed, nothing is added then; SESSION_CLOSED after close.",
+        cancellation: CANCEL_NONE,
+        arguments: &[required(
+            "reports",
+            Type::List(&Type::Named("VerificationReport")),
+            "The reports, at most 256.",
+        )],
+        sync: true,
+        inline: true,
+        ..BASE
+    },
+    Method {
+        name: "session.verificationSummary",
+        doc: "What the reports of this session come to; of several about one subject the last counts.",
+        cancellation: CANCEL_NONE,
+        result: Type::Named("VerificationSummary"),
+        sync: true,
+        inline: true,
+        ..BASE
+    },
+    Method {
+        name: "session.verificationSummaryText",
+        doc: "The same in words.",
+        cancellation: CANCEL_NONE,
+        result: Type::String,
+        sync: true,
+        inline: true,
+        ..BASE
+    },
+    Method {
+        name: "session.verificationPresets",
+        doc: "Commands that fit the project in the workspace, by what stands in its root: Rust, Node, Python, Go.",
+        cancellation: CANCEL_NONE,
+        result: Type::List(&Type::Named("VerificationPreset")),
+        sync: true,
+        inline: true,
+        ..BASE
+    },
+    Method {
         name: "session.registerTool",
         doc: "Adds a tool written in the application's language; runs that started earlier do not see it.",
         errors: "INVALID_ARGUMENT when the name is taken, built in or malformed, or the schema is refused.",

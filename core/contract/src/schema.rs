@@ -50,6 +50,12 @@ pub fn definitions() -> BTreeMap<String, Value> {
         ToolResultEvidence,
         ToolResultTransformPolicy,
         Trust,
+        VerificationCheck,
+        VerificationCommand,
+        VerificationPreset,
+        VerificationReport,
+        VerificationStatus,
+        VerificationSummary,
         WorkspaceBackend,
         WorkspaceCapability,
     );

@@ -56,22 +56,17 @@ pub struct VerificationCheck {
     /// What it came to.
     pub status: VerificationStatus,
     /// Whether the report fails when it fails.
-    #[serde(default)]
     pub required: bool,
     /// Exit status of the command; absent when it has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub exit_code: Option<i32>,
     /// How long it took, in milliseconds.
-    #[serde(default)]
     pub duration_ms: u32,
     /// What the command printed, the first and the last part of it when it is long.
-    #[serde(default)]
     pub output: String,
     /// Tools that can carry the check out again.
-    #[serde(default)]
     pub suggested_tools: Vec<String>,
     /// Where more of the evidence is: artifacts of the session.
-    #[serde(default)]
     pub evidence_uris: Vec<String>,
     /// What is left open.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -89,10 +84,8 @@ pub struct VerificationReport {
     /// What it came to.
     pub status: VerificationStatus,
     /// The checks in the order they were carried out.
-    #[serde(default)]
     pub checks: Vec<VerificationCheck>,
     /// What is left open.
-    #[serde(default)]
     pub residual_risks: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The environment of a command: an allow-list of the host's variables, what keeps programs from asking questions,
 //! and what the application adds. Secrets of the host do not pass because nothing passes that is not named here.
 
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, stat};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -86,7 +86,10 @@ impl Environment {
             .map(|folder| [folder, b"/", name.as_bytes()].concat())
             .find(|program| {
                 let program = OsStr::from_bytes(program);
-                accessat(CWD, program, Access::EXEC_OK, AtFlags::empty()).is_ok()
+                // A folder of that name may be "executed" too.
+                stat(program).is_ok_and(|facts| {
+                    FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile
+                }) && accessat(CWD, program, Access::EXEC_OK, AtFlags::empty()).is_ok()
             })
     }
 
@@ -154,5 +157,21 @@ mod tests {
         );
         assert_eq!(bare.find_program("no-such-program-xyz"), None);
         assert!(check_name("A=B", "").is_err() && check_name("A", "\0").is_err());
+    }
+    #[test]
+    fn a_folder_or_a_plain_file_of_that_name_is_no_program() {
+        use crate::workspace::test_support::Scratch;
+        use rustix::fs::{Mode, chmod};
+        let scratch = Scratch::new();
+        scratch.write("folder/tool/x", "");
+        scratch.write("plain/tool", "");
+        scratch.write("real/tool", "#!/bin/sh\n");
+        chmod(scratch.inside("real/tool"), Mode::from_raw_mode(0o755)).unwrap();
+        let root = scratch.root();
+        let path = format!("{root}/folder:real:{root}/plain::{root}/real");
+        let path = (b"PATH".to_vec(), path.into_bytes());
+        let environment = Environment::of_host(std::iter::once(path), &BTreeMap::new());
+        let found = environment.find_program("tool").unwrap();
+        assert_eq!(found, format!("{root}/real/tool").into_bytes());
     }
 }

@@ -23,7 +23,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use capture::{Captured, HeadTail, Rooms, end_line};
+pub(crate) use capture::{Captured, HeadTail, Receive, Rooms, Stream, end_line};
 pub(crate) use environment::{Environment, check_name};
 pub(crate) use ledger::Ledger;
-pub(crate) use run::{Command, End, Outcome, StartError, start};
+pub(crate) use run::{Command, End, Outcome, StartError, real_path, start};

@@ -612,7 +612,8 @@ fn lies_inside(program: &[u8], folder: &[u8]) -> bool {
     }
 }
 
-fn real_path(path: &[u8]) -> Option<Vec<u8>> {
+/// What the operating system calls a file or folder, links followed.
+pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let opened = openat(CWD, OsStr::from_bytes(path), flags, Mode::empty()).ok()?;
     let own = format!("/proc/self/fd/{}", opened.as_raw_fd());

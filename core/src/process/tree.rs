@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 /// Name of the variable by which the processes of a command are found.
 pub(super) const MARKER: &str = "A3S_COMMAND_ID";
@@ -20,6 +21,12 @@ pub(super) const MARKER: &str = "A3S_COMMAND_ID";
 const MOST_TRIED: i32 = 256;
 /// Most bytes of an environment that are looked at.
 const MOST_ENVIRONMENT: usize = 1024 * 1024;
+
+/// How often a process between two programs is looked at, and how long between.
+const EXEC_LOOKS: usize = 200;
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
+/// Flag of a thread of the system itself.
+const SYSTEM_THREAD: u64 = 0x0020_0000;
 
 /// A process that cannot be confused with a later one of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +40,8 @@ pub(super) struct Identity {
 struct Status {
     identity: Identity,
     ended: bool,
+    /// It has no environment and never will; false while its next program has none yet, and when that cannot be told.
+    bare: bool,
     parent: i32,
     group: i32,
     session: i32,
@@ -209,25 +218,42 @@ fn parse(pid: i32, line: &[u8]) -> Option<Status> {
     let text = std::str::from_utf8(&line[after..]).ok()?;
     let fields: Vec<&str> = text.split_whitespace().collect();
     let number = |at: usize| fields.get(at).and_then(|field| field.parse().ok());
+    let ended = matches!(fields.first(), Some(&("Z" | "X" | "x")));
+    let flags: u64 = fields.get(6)?.parse().ok()?;
+    // Where its environment begins and ends: both 0 between two programs.
+    let (from, to) = (fields.get(47), fields.get(48));
+    let empty = from == to && to != Some(&"0");
     Some(Status {
         identity: Identity {
             pid,
             started: fields.get(19)?.parse().ok()?,
         },
-        ended: matches!(fields.first(), Some(&("Z" | "X" | "x"))),
+        ended,
+        bare: empty || ended || flags & SYSTEM_THREAD != 0,
         parent: number(1)?,
         group: number(2)?,
         session: number(3)?,
     })
 }
 
-/// Whether a process started with this entry in its environment.
+/// Whether a process started with this entry in its environment. One that changes from one program to the next has
+/// none for a moment, and is looked at again until it has.
 fn carries(pid: i32, marker: &[u8]) -> bool {
-    read(&format!("/proc/{pid}/environ"), MOST_ENVIRONMENT).is_some_and(|environment| {
-        environment
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == marker)
-    })
+    for _ in 0..EXEC_LOOKS {
+        let Some(environment) = read(&format!("/proc/{pid}/environ"), MOST_ENVIRONMENT) else {
+            return false;
+        };
+        if !environment.is_empty() {
+            return environment
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == marker);
+        }
+        if status(pid).is_none_or(|status| status.bare) {
+            return false;
+        }
+        std::thread::sleep(EXEC_PAUSE);
+    }
+    false
 }
 
 /// Whether a process has one of these pipes open for writing.

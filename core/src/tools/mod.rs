@@ -9,6 +9,7 @@ mod batch;
 mod call;
 mod change;
 mod edit;
+mod git;
 mod ls;
 mod page;
 mod patch;
@@ -216,6 +217,9 @@ pub(crate) fn builtin(
     // Commands need the files of this machine.
     if workspace.is_local() && workspace.can(Can::Execute) {
         tools.push(std::sync::Arc::new(bash::BashTool));
+    }
+    if workspace.is_local() && workspace.can(Can::Git) {
+        tools.push(std::sync::Arc::new(git::GitTool));
     }
     tools
 }

@@ -10,7 +10,7 @@ class Unsupported extends Error {}
 
 const VALUE_HELPERS = new Set(['readFile', 'grep', 'bash', 'glob', 'toolNames', 'toolDefinitions', 'getArtifact', 'verifyCommands']);
 /** Position of the call options, for helpers that can wait. */
-const OPTIONS_AT = { readFile: 2, grep: 1, glob: 1, ls: 1, bash: 1, writeFile: 2, editFile: 4, patchFile: 2, git: 12, gitCommand: 1 };
+const OPTIONS_AT = { readFile: 2, grep: 1, glob: 1, ls: 1, bash: 1, writeFile: 2, editFile: 4, patchFile: 2, git: 12, gitCommand: 1, verifyCommands: 2 };
 
 function hostTool(name, { output, fail }) {
   return {

@@ -51,6 +51,15 @@ def in_python(value: Any) -> Any:
     return {snake(key): item if key in OPAQUE else in_python(item) for key, item in value.items()}
 
 
+def on_the_wire(value: Any) -> Any:
+    """What a typed result is called on the wire."""
+    if isinstance(value, list):
+        return [on_the_wire(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {camel(key): on_the_wire(item) for key, item in value.items()}
+
+
 def host_tool(name: str, behaviour: Object) -> Tool:
     async def handler(args: Any, ctx: ToolContext) -> str | ToolOutput:
         text: str = behaviour["output"]
@@ -147,6 +156,8 @@ class Driver:
             given[1] = in_python(given[1])
         if name == "git" and given:
             given[0] = in_python(given[0])
+        if name == "verifyCommands" and len(given) > 1:
+            given[1] = in_python(given[1])
         waiting = getattr(session, f"{snake(name)}_async", None)
         immediate = getattr(session, snake(name), None)
         if waiting is not None:
@@ -157,6 +168,8 @@ class Driver:
             raise Unsupported(f"helper {name}")
         if name not in VALUE_HELPERS:
             return {"result": seen(value)}
+        if name == "verifyCommands":
+            return {"value": on_the_wire(asdict(value))}
         if name == "toolDefinitions":
             return {"value": [asdict(definition) for definition in value]}
         if name != "getArtifact" or value is None:

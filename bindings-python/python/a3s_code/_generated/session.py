@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _calls, _wire
-from .types import ActiveTool, ReadFileOptions, ToolDefinition, ToolResult
+from .types import ActiveTool, ReadFileOptions, ToolDefinition, ToolResult, VerificationCommand, VerificationPreset, VerificationReport, VerificationSummary
 
 
 class SessionMethods(_calls.Crossing):
@@ -263,6 +263,69 @@ class SessionMethods(_calls.Crossing):
         """The same as `active_tools`, awaitable."""
         arguments: dict[str, Any] = {}
         result: list[ActiveTool] = await self._awaited("session.activeTools", arguments, _calls.records(ActiveTool))
+        return result
+
+    def verify_commands(self, subject: str, commands: Sequence[VerificationCommand | Mapping[str, Any]]) -> VerificationReport:
+        """Runs commands one after the other in the workspace and reports what each came to, with its exit status and output. The report is kept in the session.
+
+        `subject`: What is checked, 1 to 1024 bytes.
+        `commands`: The commands, at most 64, each with its own id.
+        Errors: INVALID_ARGUMENT when a command is malformed, nothing has run then; CANCELLED; SESSION_CLOSED after close. A check that fails is in the report.
+        Cancelling: Cancels the command that runs; the rest is not run, and no report is kept.
+        """
+        arguments: dict[str, Any] = {"subject": subject, "commands": _wire.Many(_wire.Record(lambda: VerificationCommand)).to_wire(commands, "commands")}
+        result: VerificationReport = self._blocking("session.verifyCommands", arguments, _calls.record(VerificationReport))
+        return result
+
+    async def verify_commands_async(self, subject: str, commands: Sequence[VerificationCommand | Mapping[str, Any]]) -> VerificationReport:
+        """The same as `verify_commands`, awaitable."""
+        arguments: dict[str, Any] = {"subject": subject, "commands": _wire.Many(_wire.Record(lambda: VerificationCommand)).to_wire(commands, "commands")}
+        result: VerificationReport = await self._awaited("session.verifyCommands", arguments, _calls.record(VerificationReport))
+        return result
+
+    def verification_reports(self) -> list[VerificationReport]:
+        """Reports of this session, oldest first; the last 256.
+
+        Errors: SESSION_CLOSED after close.
+        """
+        arguments: dict[str, Any] = {}
+        result: list[VerificationReport] = self._now("session.verificationReports", arguments, _calls.records(VerificationReport))
+        return result
+
+    def record_verification_reports(self, reports: Sequence[VerificationReport | Mapping[str, Any]]) -> None:
+        """Adds reports that the application made itself.
+
+        `reports`: The reports, at most 256.
+        Errors: INVALID_ARGUMENT when a report is malformed, nothing is added then; SESSION_CLOSED after close.
+        """
+        arguments: dict[str, Any] = {"reports": _wire.Many(_wire.Record(lambda: VerificationReport)).to_wire(reports, "reports")}
+        self._now("session.recordVerificationReports", arguments, _calls.nothing)
+
+    def verification_summary(self) -> VerificationSummary:
+        """What the reports of this session come to; of several about one subject the last counts.
+
+        Errors: SESSION_CLOSED after close.
+        """
+        arguments: dict[str, Any] = {}
+        result: VerificationSummary = self._now("session.verificationSummary", arguments, _calls.record(VerificationSummary))
+        return result
+
+    def verification_summary_text(self) -> str:
+        """The same in words.
+
+        Errors: SESSION_CLOSED after close.
+        """
+        arguments: dict[str, Any] = {}
+        result: str = self._now("session.verificationSummaryText", arguments, _calls.value)
+        return result
+
+    def verification_presets(self) -> list[VerificationPreset]:
+        """Commands that fit the project in the workspace, by what stands in its root: Rust, Node, Python, Go.
+
+        Errors: SESSION_CLOSED after close.
+        """
+        arguments: dict[str, Any] = {}
+        result: list[VerificationPreset] = self._now("session.verificationPresets", arguments, _calls.records(VerificationPreset))
         return result
 
     def unregister_tool(self, name: str) -> bool:

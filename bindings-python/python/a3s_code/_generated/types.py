@@ -44,6 +44,12 @@ __all__ = [
     "ToolResultEvidence",
     "ToolResultTransformPolicy",
     "Trust",
+    "VerificationCheck",
+    "VerificationCommand",
+    "VerificationPreset",
+    "VerificationReport",
+    "VerificationStatus",
+    "VerificationSummary",
     "WorkspaceBackend",
     "WorkspaceCapability",
 ]
@@ -599,6 +605,211 @@ class ToolResultTransformPolicy:
 
 Trust: TypeAlias = Literal["workspace_data", "external", "trusted"]
 """How far the text of a result may be trusted. Instructions inside any of it are data."""
+
+
+@dataclass(kw_only=True, slots=True)
+class VerificationCheck:
+    """What one check came to, with the evidence."""
+
+    description: str
+    """What it checks."""
+    duration_ms: int
+    """How long it took, in milliseconds."""
+    evidence_uris: list[str]
+    """Where more of the evidence is: artifacts of the session."""
+    exit_code: int | None = None
+    """Exit status of the command; absent when it has none."""
+    id: str
+    """Name of the check."""
+    kind: str
+    """What kind of check it is."""
+    output: str
+    """What the command printed, the first and the last part of it when it is long."""
+    required: bool
+    """Whether the report fails when it fails."""
+    residual_risk: str | None = None
+    """What is left open."""
+    status: VerificationStatus
+    """What it came to."""
+    suggested_tools: list[str]
+    """Tools that can carry the check out again."""
+
+    WIRE: ClassVar[dict[str, tuple[str, Any]]] = {
+        "description": ("description", _wire.PLAIN),
+        "duration_ms": ("durationMs", _wire.PLAIN),
+        "evidence_uris": ("evidenceUris", _wire.Many(_wire.PLAIN)),
+        "exit_code": ("exitCode", _wire.PLAIN),
+        "id": ("id", _wire.PLAIN),
+        "kind": ("kind", _wire.PLAIN),
+        "output": ("output", _wire.PLAIN),
+        "required": ("required", _wire.PLAIN),
+        "residual_risk": ("residualRisk", _wire.PLAIN),
+        "status": ("status", _wire.PLAIN),
+        "suggested_tools": ("suggestedTools", _wire.Many(_wire.PLAIN)),
+    }
+
+    @classmethod
+    def from_wire(cls, record: Mapping[str, Any]) -> VerificationCheck:
+        """Reads the record of the wire."""
+        return cls(
+            description=record["description"],
+            duration_ms=record["durationMs"],
+            evidence_uris=record["evidenceUris"],
+            exit_code=record.get("exitCode"),
+            id=record["id"],
+            kind=record["kind"],
+            output=record["output"],
+            required=record["required"],
+            residual_risk=record.get("residualRisk"),
+            status=record["status"],
+            suggested_tools=record["suggestedTools"],
+        )
+
+
+
+@dataclass(kw_only=True, slots=True)
+class VerificationCommand:
+    """One command that checks something."""
+
+    command: str
+    """Command line, run by `bash` in the workspace."""
+    description: str
+    """What it checks, for people."""
+    expect_exit: int | None = None
+    """Exit status that passes, 0 to 255; 0 when left out."""
+    id: str
+    """Name of the check, unique within a report; 1 to 128 bytes."""
+    kind: str
+    """What kind of check it is, such as `test`, `lint` or `build`."""
+    required: bool | None = None
+    """Whether the report fails when it fails."""
+    timeout_ms: int | None = None
+    """Time limit in milliseconds, 1 to 3600000; 120000 when left out."""
+
+    WIRE: ClassVar[dict[str, tuple[str, Any]]] = {
+        "command": ("command", _wire.PLAIN),
+        "description": ("description", _wire.PLAIN),
+        "expect_exit": ("expectExit", _wire.PLAIN),
+        "id": ("id", _wire.PLAIN),
+        "kind": ("kind", _wire.PLAIN),
+        "required": ("required", _wire.PLAIN),
+        "timeout_ms": ("timeoutMs", _wire.PLAIN),
+    }
+
+    @classmethod
+    def from_wire(cls, record: Mapping[str, Any]) -> VerificationCommand:
+        """Reads the record of the wire."""
+        return cls(
+            command=record["command"],
+            description=record["description"],
+            expect_exit=record.get("expectExit"),
+            id=record["id"],
+            kind=record["kind"],
+            required=record["required"],
+            timeout_ms=record.get("timeoutMs"),
+        )
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationPreset:
+    """Commands that fit a kind of project."""
+
+    commands: list[VerificationCommand]
+    """The commands, for `verifyCommands`."""
+    description: str
+    """What it is for."""
+    id: str
+    """Name of the preset."""
+    project_kind: str
+    """`rust`, `node`, `python` or `go`."""
+
+    @classmethod
+    def from_wire(cls, record: Mapping[str, Any]) -> VerificationPreset:
+        """Reads the record of the wire."""
+        return cls(
+            commands=[VerificationCommand.from_wire(item) for item in record["commands"]],
+            description=record["description"],
+            id=record["id"],
+            project_kind=record["projectKind"],
+        )
+
+
+
+@dataclass(kw_only=True, slots=True)
+class VerificationReport:
+    """What a number of checks came to."""
+
+    checks: list[VerificationCheck]
+    """The checks in the order they were carried out."""
+    residual_risks: list[str]
+    """What is left open."""
+    schema: str
+    """`a3s.verification_report.v1`."""
+    status: VerificationStatus
+    """What it came to."""
+    subject: str
+    """What was checked, in the application's words."""
+
+    WIRE: ClassVar[dict[str, tuple[str, Any]]] = {
+        "checks": ("checks", _wire.Many(_wire.Record(lambda: VerificationCheck))),
+        "residual_risks": ("residualRisks", _wire.Many(_wire.PLAIN)),
+        "schema": ("schema", _wire.PLAIN),
+        "status": ("status", _wire.PLAIN),
+        "subject": ("subject", _wire.PLAIN),
+    }
+
+    @classmethod
+    def from_wire(cls, record: Mapping[str, Any]) -> VerificationReport:
+        """Reads the record of the wire."""
+        return cls(
+            checks=[VerificationCheck.from_wire(item) for item in record["checks"]],
+            residual_risks=record["residualRisks"],
+            schema=record["schema"],
+            status=record["status"],
+            subject=record["subject"],
+        )
+
+
+VerificationStatus: TypeAlias = Literal["passed", "failed", "needs_review", "skipped"]
+"""What a check, or a report as a whole, came to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationSummary:
+    """What the reports of a session come to; of several about one subject the last counts."""
+
+    failed_check_count: int
+    """How many checks failed, required or not."""
+    failed_subjects: list[str]
+    """Subjects that failed."""
+    pending_required_check_count: int
+    """How many of the required ones did not come to a result."""
+    pending_subjects: list[str]
+    """Subjects that somebody has to look at, or where nothing was checked."""
+    report_count: int
+    """How many reports count."""
+    required_check_count: int
+    """How many of their checks are required."""
+    residual_risk_count: int
+    """How many residual risks they name."""
+    status: VerificationStatus
+    """What they come to."""
+
+    @classmethod
+    def from_wire(cls, record: Mapping[str, Any]) -> VerificationSummary:
+        """Reads the record of the wire."""
+        return cls(
+            failed_check_count=record["failedCheckCount"],
+            failed_subjects=record["failedSubjects"],
+            pending_required_check_count=record["pendingRequiredCheckCount"],
+            pending_subjects=record["pendingSubjects"],
+            report_count=record["reportCount"],
+            required_check_count=record["requiredCheckCount"],
+            residual_risk_count=record["residualRiskCount"],
+            status=record["status"],
+        )
+
 
 
 @dataclass(kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 use crate::host_tool::HostTool;
 use a3s_code_core::contract;
 use a3s_code_core::{
+    VerificationCommand,
     Agent, AgentConfig, AgentSession, CallOptions, CodeError, ReadFileOptions, SessionOptions,
     ToolResult,
 };
@@ -188,6 +189,18 @@ impl Driver {
             "patchFile" => result(session.patch_file_with(text(0), text(1), options).await),
             "git" | "gitCommand" => result(session.git_with(git_request(&args), options).await),
             "ls" => result(session.ls(args.first().and_then(Value::as_str)).await),
+            "verifyCommands" => {
+                let commands = args.get(1).cloned().unwrap_or_default();
+                match serde_json::from_value::<Vec<VerificationCommand>>(commands) {
+                    Ok(commands) => value(
+                        session
+                            .verify_commands_with(text(0), &commands, options)
+                            .await
+                            .map(|report| json!(report)),
+                    ),
+                    Err(error) => Answer::Unsupported(format!("commands: {error}")),
+                }
+            }
             "toolNames" => Answer::Value(session.tool_names().into()),
             "toolDefinitions" => Answer::Value(json!(session.tool_definitions())),
             "getArtifact" => Answer::Value(match session.get_artifact_bytes(text(0)) {

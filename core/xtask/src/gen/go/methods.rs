@@ -104,7 +104,9 @@ fn describe(out: &mut String, name: &str, method: &Method) {
             argument.doc
         );
     }
-    if method.sync {
+    if method.sync && method.result == Type::Unit {
+        let _ = writeln!(out, "//\n// Errors: {}\n//\n// Never waits.", method.errors);
+    } else if method.sync {
         out.push_str("//\n// Never waits. The result is empty when the call cannot be answered, as after Close.\n");
     } else {
         let _ = writeln!(
@@ -124,6 +126,7 @@ fn parameter_type(argument: &Argument) -> Result<String, String> {
         (Type::Json, true) => "any".to_owned(),
         (Type::Named(name), true) => format!("*{}", type_name(name)),
         (Type::Named(name), false) => format!("...{}", type_name(name)),
+        (Type::List(Type::Named(name)), true) => format!("[]{}", type_name(name)),
         (kind, _) => {
             return Err(format!(
                 "argument `{}` of type {kind:?} has no form in Go",
@@ -135,6 +138,9 @@ fn parameter_type(argument: &Argument) -> Result<String, String> {
 
 /// The helper that makes the call, and the result list of the stub.
 fn result(method: &Method) -> Result<(String, String), String> {
+    if method.sync && method.result == Type::Unit {
+        return Ok(("immediateNothing".to_owned(), "error".to_owned()));
+    }
     if method.sync {
         let kind = value_type(&method.result)?;
         return Ok((format!("immediate[{kind}]"), kind));

@@ -16,6 +16,8 @@ const OPTION_ROOTS: &[&str] = &[
     "ReadFileOptions",
     "GitOptions",
     "ToolCapabilities",
+    "VerificationCommand",
+    "VerificationReport",
 ];
 
 /// Types that an application reads beside the results of methods.
@@ -106,7 +108,13 @@ pub(super) fn file(definitions: &[TypeDef]) -> Result<String, String> {
         if HIDDEN.contains(&definition.name.as_str()) || !(option || result) {
             continue;
         }
-        write_type(&mut body, &mut names, definitions, definition, option)?;
+        write_type(
+            &mut body,
+            &mut names,
+            definitions,
+            definition,
+            (option, result),
+        )?;
     }
     names.sort();
     super::all(&mut out, &names);
@@ -163,7 +171,7 @@ fn write_type(
     names: &mut Vec<String>,
     definitions: &[TypeDef],
     definition: &TypeDef,
-    option: bool,
+    (option, result): (bool, bool),
 ) -> Result<(), String> {
     let name = &definition.name;
     match &definition.shape {
@@ -182,7 +190,12 @@ fn write_type(
         }
         Shape::Object(fields) if option => {
             names.push(name.clone());
-            option_class(out, definitions, name, &definition.doc, fields)?;
+            option_class(out, definitions, name, &definition.doc, fields, result)?;
+            if result {
+                out.pop();
+                from_wire(out, definitions, name, fields)?;
+                out.push('\n');
+            }
         }
         Shape::Object(fields) => {
             names.push(name.clone());
@@ -192,7 +205,14 @@ fn write_type(
             let mut classes = Vec::new();
             for variant in variants {
                 let class = format!("{}{name}", pascal(&variant.tag));
-                option_class(out, definitions, &class, &variant.doc, &variant.fields)?;
+                option_class(
+                    out,
+                    definitions,
+                    &class,
+                    &variant.doc,
+                    &variant.fields,
+                    false,
+                )?;
                 names.push(class.clone());
                 classes.push(class);
             }
@@ -257,6 +277,7 @@ fn option_class(
     name: &str,
     doc: &str,
     fields: &[Field],
+    read: bool,
 ) -> Result<(), String> {
     let presets: Vec<_> = PRESETS.iter().filter(|preset| preset.0 == name).collect();
     let own = presets
@@ -270,7 +291,11 @@ fn option_class(
     );
     let mut wire = String::new();
     for field in fields {
-        let kind = option_kind(definitions, &field.kind);
+        // What is read as well has the type that reading gives.
+        let kind = match read {
+            true => plain_kind(&field.kind),
+            false => option_kind(definitions, &field.kind),
+        };
         let attribute = snake(&field.name);
         let value = match own {
             Some(values) => {
@@ -408,17 +433,7 @@ fn result_class(
         "\n\n@dataclass(frozen=True, slots=True, kw_only=True)\nclass {name}:\n    \"\"\"{}\"\"\"\n\n",
         safe(&definition.doc)
     );
-    let mut read = String::new();
     for field in fields {
-        if let TypeRef::Named(inner) = &field.kind
-            && !OPAQUE.contains(&inner.as_str())
-            && !matches!(find(definitions, inner)?.shape, Shape::Enum(_))
-        {
-            return Err(format!(
-                "{name}.{}: a nested result is not supported",
-                field.name
-            ));
-        }
         let attribute = snake(&field.name);
         let opaque_object = field.kind == TypeRef::Json && field.name == "metadata";
         let mut kind = if opaque_object {
@@ -433,22 +448,11 @@ fn result_class(
         if !field.doc.is_empty() {
             let _ = writeln!(out, "    \"\"\"{}\"\"\"", safe(&field.doc));
         }
-        // What has a default on the wire is left out only when it says nothing.
-        let value = if !field.required && field.nullable {
-            format!("record.get(\"{}\")", field.name)
-        } else {
-            format!("record[\"{}\"]", field.name)
-        };
-        let _ = writeln!(read, "            {attribute}={value},");
     }
     for (_, attribute, kind, doc) in BESIDE.iter().filter(|row| row.0 == name) {
         let _ = writeln!(out, "    {attribute}: {kind}\n    \"\"\"{doc}\"\"\"");
-        let _ = writeln!(read, "            {attribute}=record[\"{attribute}\"],");
     }
-    let _ = write!(
-        out,
-        "\n    @classmethod\n    def from_wire(cls, record: Mapping[str, Any]) -> {name}:\n        \"\"\"Reads the record of the wire.\"\"\"\n        return cls(\n{read}        )\n"
-    );
+    from_wire(out, definitions, name, fields)?;
     if fields.iter().any(|field| field.name == "metadata") {
         out.push_str("\n    @property\n    def metadata_json(self) -> str | None:\n        \"\"\"The metadata as JSON text.\"\"\"\n        return None if self.metadata is None else json.dumps(self.metadata, ensure_ascii=False)\n");
         out.push_str("\n    @property\n    def evidence(self) -> ToolResultEvidence:\n        \"\"\"What the result says of its own text: `metadata[\"a3s_tool_result_evidence\"]`.\"\"\"\n        return ToolResultEvidence.from_wire((self.metadata or {})[\"a3s_tool_result_evidence\"])\n");
@@ -457,11 +461,72 @@ fn result_class(
     Ok(())
 }
 
+/// The method of a class that reads what comes over the wire.
+fn from_wire(
+    out: &mut String,
+    definitions: &[TypeDef],
+    name: &str,
+    fields: &[Field],
+) -> Result<(), String> {
+    let mut read = String::new();
+    for field in fields {
+        let attribute = snake(&field.name);
+        let value = reading(definitions, field)
+            .map_err(|error| format!("{name}.{}: {error}", field.name))?;
+        let _ = writeln!(read, "            {attribute}={value},");
+    }
+    for (_, attribute, ..) in BESIDE.iter().filter(|row| row.0 == name) {
+        let _ = writeln!(read, "            {attribute}=record[\"{attribute}\"],");
+    }
+    let _ = write!(
+        out,
+        "\n    @classmethod\n    def from_wire(cls, record: Mapping[str, Any]) -> {name}:\n        \"\"\"Reads the record of the wire.\"\"\"\n        return cls(\n{read}        )\n"
+    );
+    Ok(())
+}
+
+/// Expression for a field of a record.
+fn reading(definitions: &[TypeDef], field: &Field) -> Result<String, String> {
+    // What has a default on the wire is left out only when it says nothing.
+    let value = if !field.required && field.nullable {
+        format!("record.get(\"{}\")", field.name)
+    } else {
+        format!("record[\"{}\"]", field.name)
+    };
+    let is_record = |kind: &TypeRef| -> Result<bool, String> {
+        match kind {
+            TypeRef::Named(inner) if !OPAQUE.contains(&inner.as_str()) => {
+                match find(definitions, inner)?.shape {
+                    Shape::Enum(_) => Ok(false),
+                    Shape::Object(_) => Ok(true),
+                    _ => Err("a union in a result is not supported".to_owned()),
+                }
+            }
+            _ => Ok(false),
+        }
+    };
+    match &field.kind {
+        TypeRef::List(item) if is_record(item)? => Ok(format!(
+            "[{}.from_wire(item) for item in {value}]",
+            plain_kind(item)
+        )),
+        kind if is_record(kind)? && !field.required => {
+            Err("a record that may be missing is not supported".to_owned())
+        }
+        kind if is_record(kind)? => Ok(format!("{}.from_wire({value})", plain_kind(kind))),
+        _ => Ok(value),
+    }
+}
+
 /// Annotation of a method's argument.
 pub(super) fn parameter(definitions: &[TypeDef], kind: &Type) -> String {
     match kind {
         Type::Json => "Mapping[str, Any]".to_owned(),
         Type::Named(name) => option_kind(definitions, &TypeRef::Named((*name).to_owned())),
+        Type::List(Type::Named(name)) => format!(
+            "Sequence[{}]",
+            option_kind(definitions, &TypeRef::Named((*name).to_owned()))
+        ),
         other => result_kind(other),
     }
 }
@@ -473,6 +538,10 @@ pub(super) fn argument(definitions: &[TypeDef], argument: &Argument) -> Result<S
         Type::Named(kind) => {
             let how = crossing(definitions, &TypeRef::Named(kind.to_owned()))?;
             format!("{how}.to_wire({name}, \"{name}\")")
+        }
+        Type::List(Type::Named(kind)) => {
+            let how = crossing(definitions, &TypeRef::Named((*kind).to_owned()))?;
+            format!("_wire.Many({how}).to_wire({name}, \"{name}\")")
         }
         _ => name,
     })
