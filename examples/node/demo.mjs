@@ -1,5 +1,8 @@
 // The demo program: what an application does first, without a model. One JSON object a line; see ../DEMO.md.
 import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Agent, ToolResultTransformPolicy } from '@a3s-lab/code';
 
 const path = process.argv[2];
@@ -70,6 +73,61 @@ show(
 
 const governed = await session.governedTool('read', { file_path: file });
 show('governed', { exitCode: governed.exitCode }, `exit ${governed.exitCode}`);
+
+const files = await session.glob('src/**/*.rs');
+const policies = await session.grep('PermissionPolicy');
+const status = await session.git('status');
+const output = Buffer.from(await session.bash('git log -1'));
+const raw = await session.tool('read', { file_path: 'README.md' });
+const schemas = session.toolDefinitions();
+const hitLines = policies.split('\n').filter(Boolean).length;
+show(
+  'direct',
+  {
+    files: files.length,
+    hitLines,
+    status: status.exitCode,
+    statusDigest: evidence(status).content_digest,
+    outputBytes: output.length,
+    outputSha256: sha256(output),
+    read: raw.exitCode,
+    readDigest: evidence(raw).content_digest,
+    schemas: schemas.length,
+  },
+  `${files.length} ${hitLines} ${output.length} ${schemas.length}`,
+);
+
+const ranked = await session.tool('search', {
+  mode: 'bm25',
+  query: 'workspace permission policy',
+  limit: 8,
+  context: 2,
+});
+const places = (ranked.metadata.results ?? []).map((hit) => hit.path);
+show('bm25', { exitCode: ranked.exitCode, paths: places }, `${places.length} places`);
+
+const batch = await session.tool('batch', {
+  invocations: [
+    { tool: 'read', args: { file_path: file } },
+    { tool: 'read', args: { file_path: 'no-such-file' } },
+  ],
+});
+const { status: outcome, failed_indices: failed } = batch.metadata;
+show('batch', { exitCode: batch.exitCode, status: outcome, failed }, `${outcome}, exit ${batch.exitCode}`);
+
+const folder = await mkdtemp(join(tmpdir(), 'a3s-demo-'));
+const notes = await agent.sessionAsync(folder);
+const before = 'port = 1\nport = 2\n';
+await notes.writeFile('notes.txt', before);
+const edit = { file_path: 'notes.txt', old_string: 'port', new_string: 'gate', replace_all: true };
+const dry = await notes.tool('edit', { ...edit, dry_run: true });
+const counted = dry.metadata.replacement_count;
+const untouched = (await notes.readFile('notes.txt')) === before;
+const edited = await notes.tool('edit', { ...edit, expected_replacements: counted });
+const after = await notes.readFile('notes.txt');
+show('edit', { counted, untouched, exitCode: edited.exitCode, text: after }, `${counted} counted, exit ${edited.exitCode}`);
+await notes.close();
+await rm(folder, { recursive: true });
 
 await session.close();
 show('close', session.isClosed());

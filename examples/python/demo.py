@@ -5,10 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from a3s_code import Agent, SessionOptions, Tool, ToolContext, ToolResult, ToolResultTransformPolicy
+from a3s_code import (
+    Agent,
+    Session,
+    SessionOptions,
+    Tool,
+    ToolContext,
+    ToolResult,
+    ToolResultTransformPolicy,
+)
 
 
 def sha256(data: bytes) -> str:
@@ -30,6 +39,63 @@ def show(step: str, value: Any, text: str | None = None) -> None:
 
 def count_rows(args: Mapping[str, Any], ctx: ToolContext) -> str:
     return "".join(f"L{row:06}\n" for row in range(1, args["rows"] + 1))
+
+
+def direct(session: Session) -> None:
+    files = session.glob("src/**/*.rs")
+    hits = session.grep("PermissionPolicy")
+    status = session.git("status")
+    output = session.bash("git log -1").encode()
+    raw = session.tool("read", {"file_path": "README.md"})
+    schemas = session.tool_definitions()
+    lines = sum(1 for line in hits.split("\n") if line)
+    value = {
+        "files": len(files),
+        "hitLines": lines,
+        "status": status.exit_code,
+        "statusDigest": evidence(status)["content_digest"],
+        "outputBytes": len(output),
+        "outputSha256": sha256(output),
+        "read": raw.exit_code,
+        "readDigest": evidence(raw)["content_digest"],
+        "schemas": len(schemas),
+    }
+    show("direct", value, f"{len(files)} {lines} {len(output)} {len(schemas)}")
+
+
+def searched(session: Session, file: str) -> None:
+    query = {"mode": "bm25", "query": "workspace permission policy", "limit": 8, "context": 2}
+    ranked = session.tool("search", query)
+    places = [hit["path"] for hit in (ranked.metadata or {}).get("results", [])]
+    show("bm25", {"exitCode": ranked.exit_code, "paths": places}, f"{len(places)} places")
+
+    reads = [{"tool": "read", "args": {"file_path": path}} for path in (file, "no-such-file")]
+    batch = session.tool("batch", {"invocations": reads})
+    facts = batch.metadata or {}
+    value = {
+        "exitCode": batch.exit_code,
+        "status": facts.get("status"),
+        "failed": facts.get("failed_indices"),
+    }
+    show("batch", value, f"{value['status']}, exit {batch.exit_code}")
+
+
+def edited(agent: Agent, folder: str) -> None:
+    before = "port = 1\nport = 2\n"
+    edit = {"file_path": "notes.txt", "old_string": "port", "new_string": "gate", "replace_all": True}
+    with agent.session(folder) as notes:
+        notes.write_file("notes.txt", before)
+        dry = notes.tool("edit", {**edit, "dry_run": True})
+        counted = (dry.metadata or {})["replacement_count"]
+        untouched = notes.read_file("notes.txt") == before
+        applied = notes.tool("edit", {**edit, "expected_replacements": counted})
+        value = {
+            "counted": counted,
+            "untouched": untouched,
+            "exitCode": applied.exit_code,
+            "text": notes.read_file("notes.txt"),
+        }
+    show("edit", value, f"{counted} counted, exit {applied.exit_code}")
 
 
 def main(path: str) -> None:
@@ -94,6 +160,11 @@ def main(path: str) -> None:
 
         governed = session.governed_tool("read", {"file_path": file})
         show("governed", {"exitCode": governed.exit_code}, f"exit {governed.exit_code}")
+
+        direct(session)
+        searched(session, file)
+        with tempfile.TemporaryDirectory(prefix="a3s-demo-") as folder:
+            edited(agent, folder)
 
         session.close()
         show("close", session.is_closed())

@@ -113,6 +113,15 @@ func run(ctx context.Context, folder string) error {
 		fmt.Sprintf("exit %d", governed.ExitCode)); err != nil {
 		return err
 	}
+	if err := directStep(ctx, session); err != nil {
+		return err
+	}
+	if err := searchSteps(ctx, session, file); err != nil {
+		return err
+	}
+	if err := editStep(ctx, agent); err != nil {
+		return err
+	}
 	if err := session.Close(ctx); err != nil {
 		return err
 	}
@@ -205,4 +214,129 @@ func customSteps(ctx context.Context, session *code.Session) error {
 	return step("artifact", map[string]any{
 		"bytes": len(artifact.Bytes), "sha256": sum, "matches": verdict == "matches",
 	}, fmt.Sprintf("%d bytes, %s", len(artifact.Bytes), verdict))
+}
+
+func directStep(ctx context.Context, session *code.Session) error {
+	files, err := session.Glob(ctx, "src/**/*.rs")
+	if err != nil {
+		return err
+	}
+	hits, err := session.Grep(ctx, "PermissionPolicy")
+	if err != nil {
+		return err
+	}
+	status, err := session.Git(ctx, code.GitOptions{Command: "status"})
+	if err != nil {
+		return err
+	}
+	statusEvidence, err := evidenceOf(status)
+	if err != nil {
+		return err
+	}
+	output, err := session.Bash(ctx, "git log -1")
+	if err != nil {
+		return err
+	}
+	raw, rawEvidence, err := tool(ctx, session, "read", map[string]any{"file_path": "README.md"})
+	if err != nil {
+		return err
+	}
+	schemas := session.ToolDefinitions()
+	lines := len(strings.FieldsFunc(hits, func(r rune) bool { return r == '\n' }))
+	return step("direct", map[string]any{
+		"files": len(files), "hitLines": lines, "status": status.ExitCode, "statusDigest": statusEvidence.ContentDigest,
+		"outputBytes": len(output), "outputSha256": digest([]byte(output)), "read": raw.ExitCode,
+		"readDigest": rawEvidence.ContentDigest, "schemas": len(schemas),
+	}, fmt.Sprintf("%d %d %d %d", len(files), lines, len(output), len(schemas)))
+}
+
+func searchSteps(ctx context.Context, session *code.Session, file string) error {
+	ranked, err := session.Tool(ctx, "search", map[string]any{
+		"mode": "bm25", "query": "workspace permission policy", "limit": 8, "context": 2,
+	})
+	if err != nil {
+		return err
+	}
+	var found struct {
+		Results []struct {
+			Path string `json:"path"`
+		} `json:"results"`
+	}
+	if err := ranked.DecodeMetadata(&found); err != nil {
+		return err
+	}
+	places := []string{}
+	for _, hit := range found.Results {
+		places = append(places, hit.Path)
+	}
+	if err := step("bm25", map[string]any{"exitCode": ranked.ExitCode, "paths": places},
+		fmt.Sprintf("%d places", len(places))); err != nil {
+		return err
+	}
+	var reads []any
+	for _, path := range []string{file, "no-such-file"} {
+		reads = append(reads, map[string]any{"tool": "read", "args": map[string]any{"file_path": path}})
+	}
+	batch, err := session.Tool(ctx, "batch", map[string]any{"invocations": reads})
+	if err != nil {
+		return err
+	}
+	var facts struct {
+		Status string `json:"status"`
+		Failed []int  `json:"failed_indices"`
+	}
+	if err := batch.DecodeMetadata(&facts); err != nil {
+		return err
+	}
+	return step("batch", map[string]any{"exitCode": batch.ExitCode, "status": facts.Status, "failed": facts.Failed},
+		fmt.Sprintf("%s, exit %d", facts.Status, batch.ExitCode))
+}
+
+func editStep(ctx context.Context, agent *code.Agent) (err error) {
+	folder, err := os.MkdirTemp("", "a3s-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	notes, err := agent.Session(ctx, folder, nil)
+	if err != nil {
+		return err
+	}
+	const before = "port = 1\nport = 2\n"
+	if _, err := notes.WriteFile(ctx, "notes.txt", before); err != nil {
+		return err
+	}
+	edit := map[string]any{
+		"file_path": "notes.txt", "old_string": "port", "new_string": "gate", "replace_all": true, "dry_run": true,
+	}
+	dry, err := notes.Tool(ctx, "edit", edit)
+	if err != nil {
+		return err
+	}
+	var facts struct {
+		ReplacementCount int `json:"replacement_count"`
+	}
+	if err := dry.DecodeMetadata(&facts); err != nil {
+		return err
+	}
+	unchanged, err := notes.ReadFile(ctx, "notes.txt")
+	if err != nil {
+		return err
+	}
+	edit["dry_run"] = false
+	edit["expected_replacements"] = facts.ReplacementCount
+	edited, err := notes.Tool(ctx, "edit", edit)
+	if err != nil {
+		return err
+	}
+	after, err := notes.ReadFile(ctx, "notes.txt")
+	if err != nil {
+		return err
+	}
+	if err := step("edit", map[string]any{
+		"counted": facts.ReplacementCount, "untouched": unchanged == before, "exitCode": edited.ExitCode, "text": after,
+	}, fmt.Sprintf("%d counted, exit %d", facts.ReplacementCount, edited.ExitCode)); err != nil {
+		return err
+	}
+	return notes.Close(ctx)
 }

@@ -2,7 +2,8 @@
 
 use a3s_code_core::tools::{ToolResultTransformPolicyV1, async_trait};
 use a3s_code_core::{
-    Agent, AgentConfig, SessionOptions, Tool, ToolCall, ToolError, ToolOutput, ToolResult,
+    Agent, AgentConfig, AgentSession, SessionOptions, Tool, ToolCall, ToolError, ToolOutput,
+    ToolResult,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -165,6 +166,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         &format!("exit {}", governed.exit_code),
     );
 
+    direct(&session).await?;
+    searched(&session, &file).await?;
+    edited(&agent).await?;
+
     session.close().await;
     // A step without a text of its own shows its value.
     println!(
@@ -172,5 +177,116 @@ async fn main() -> Result<(), Box<dyn Error>> {
         json!({ "step": "close", "value": session.is_closed() })
     );
     agent.close().await;
+    Ok(())
+}
+
+async fn direct(session: &AgentSession) -> Result<(), Box<dyn Error>> {
+    let files = session.glob("src/**/*.rs").await?;
+    let hits = session.grep("PermissionPolicy").await?;
+    let status = session.git(json!({ "command": "status" })).await?;
+    let output = session.bash("git log -1").await?;
+    let raw = session
+        .tool("read", json!({ "file_path": "README.md" }))
+        .await?;
+    let schemas = session.tool_definitions();
+    let lines = hits.split('\n').filter(|line| !line.is_empty()).count();
+    show(
+        "direct",
+        json!({
+            "files": files.len(),
+            "hitLines": lines,
+            "status": status.exit_code,
+            "statusDigest": evidence(&status)["content_digest"],
+            "outputBytes": output.len(),
+            "outputSha256": sha256(output.as_bytes()),
+            "read": raw.exit_code,
+            "readDigest": evidence(&raw)["content_digest"],
+            "schemas": schemas.len(),
+        }),
+        &format!("{} {lines} {} {}", files.len(), output.len(), schemas.len()),
+    );
+    Ok(())
+}
+
+async fn searched(session: &AgentSession, file: &str) -> Result<(), Box<dyn Error>> {
+    let query = json!({
+        "mode": "bm25",
+        "query": "workspace permission policy",
+        "limit": 8,
+        "context": 2,
+    });
+    let ranked = session.tool("search", query).await?;
+    let facts = ranked.metadata.unwrap_or_default();
+    let places: Vec<&Value> = facts["results"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|hit| &hit["path"])
+        .collect();
+    show(
+        "bm25",
+        json!({ "exitCode": ranked.exit_code, "paths": places }),
+        &format!("{} places", places.len()),
+    );
+
+    let reads =
+        [file, "no-such-file"].map(|path| json!({ "tool": "read", "args": { "file_path": path } }));
+    let batch = session
+        .tool("batch", json!({ "invocations": reads }))
+        .await?;
+    let facts = batch.metadata.unwrap_or_default();
+    show(
+        "batch",
+        json!({
+            "exitCode": batch.exit_code,
+            "status": facts["status"],
+            "failed": facts["failed_indices"],
+        }),
+        &format!(
+            "{}, exit {}",
+            facts["status"].as_str().unwrap_or_default(),
+            batch.exit_code
+        ),
+    );
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an application makes its own folders"
+)]
+async fn edited(agent: &Agent) -> Result<(), Box<dyn Error>> {
+    let folder = std::env::temp_dir().join(format!("a3s-demo-{}", std::process::id()));
+    std::fs::create_dir(&folder)?;
+    let notes = agent
+        .session(folder.display().to_string(), SessionOptions::new())
+        .await?;
+    let before = "port = 1\nport = 2\n";
+    notes.write_file("notes.txt", before).await?;
+    let mut edit = json!({
+        "file_path": "notes.txt",
+        "old_string": "port",
+        "new_string": "gate",
+        "replace_all": true,
+        "dry_run": true,
+    });
+    let dry = notes.tool("edit", edit.clone()).await?;
+    let counted = dry.metadata.unwrap_or_default()["replacement_count"].clone();
+    let untouched = notes.read_file("notes.txt").await? == before;
+    edit["dry_run"] = false.into();
+    edit["expected_replacements"] = counted.clone();
+    let edited = notes.tool("edit", edit).await?;
+    show(
+        "edit",
+        json!({
+            "counted": counted,
+            "untouched": untouched,
+            "exitCode": edited.exit_code,
+            "text": notes.read_file("notes.txt").await?,
+        }),
+        &format!("{counted} counted, exit {}", edited.exit_code),
+    );
+    notes.close().await;
+    std::fs::remove_dir_all(&folder)?;
     Ok(())
 }
