@@ -5,7 +5,7 @@ package code
 import "encoding/json"
 
 // schemaHash is the fingerprint of the contract; a library with another one is refused.
-const schemaHash = "1f94948893ee1272"
+const schemaHash = "9571b6466f002461"
 
 // ActiveTool: a call that is running now.
 type ActiveTool struct {
