@@ -5,7 +5,7 @@ package code
 import "encoding/json"
 
 // schemaHash is the fingerprint of the contract; a library with another one is refused.
-const schemaHash = "851a1bc4e0ff0287"
+const schemaHash = "5173f0c2407a4816"
 
 // ActiveTool: a call that is running now.
 type ActiveTool struct {

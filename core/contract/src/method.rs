@@ -320,7 +320,7 @@ pub const METHODS: &[Method] = &[
         arguments: &[required(
             "options",
             Type::Named("GitOptions"),
-            "The operation and what it works on.",
+            "The operation and what it works on. Node and Python also take these one by one, in this order: command, subcommand, name, path, newBranch, base, force, maxCount, message, includeUntracked, target, ref.",
         )],
         result: Type::Named("ToolResult"),
         data_out: Some("output"),
