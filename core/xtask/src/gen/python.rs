@@ -173,8 +173,13 @@ fn methods_file(definitions: &[TypeDef], target: Target) -> Result<String, Strin
     }
     named.sort_unstable();
     named.dedup();
-    if body.contains("Mapping[") {
-        out.push_str("from collections.abc import Mapping\n");
+    let abstract_types: Vec<&str> = ["Mapping", "Sequence"]
+        .into_iter()
+        .filter(|name| body.contains(&format!("{name}[")))
+        .collect();
+    if !abstract_types.is_empty() {
+        let names = abstract_types.join(", ");
+        let _ = writeln!(out, "from collections.abc import {names}");
     }
     out.push_str("from typing import Any\n\nfrom .. import _calls, _wire\n");
     if !named.is_empty() {

@@ -3,9 +3,8 @@
 use crate::host_tool::HostTool;
 use a3s_code_core::contract;
 use a3s_code_core::{
-    VerificationCommand,
     Agent, AgentConfig, AgentSession, CallOptions, CodeError, ReadFileOptions, SessionOptions,
-    ToolResult,
+    ToolResult, VerificationCommand,
 };
 use base64::Engine;
 use serde_json::{Value, json};

@@ -124,7 +124,7 @@ async fn where_there_is_no_room_for_artifacts_a_large_change_says_so() {
     assert_eq!(change["after"]["bytes"], large().len() - 10);
 }
 
-// claims: AST-08, DIRECT-06
+// claims: AST-08
 #[tokio::test]
 async fn the_helpers_change_the_file_and_give_the_receipt() {
     let scratch = Scratch::new();
