@@ -160,10 +160,15 @@ def test_blocking_and_awaitable_forms_stand_side_by_side() -> None:
     immediate = {
         "is_closed",
         "presented_tool_definitions",
+        "record_verification_reports",
         "sdk_capabilities",
         "session_id",
         "tool_definitions",
         "tool_names",
+        "verification_presets",
+        "verification_reports",
+        "verification_summary",
+        "verification_summary_text",
         "workspace",
     }
     for kind in (a3s_code.Agent, a3s_code.Session):
