@@ -78,6 +78,7 @@ impl Runtime {
                     .thread_name("a3s-code")
                     .thread_stack_size(STACK_BYTES)
                     .enable_time()
+                    .enable_io()
                     .build()
                     .map_err(|error| {
                         ErrorPayload::new(

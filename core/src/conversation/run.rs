@@ -235,8 +235,7 @@ impl Run {
             system: Some(system.to_owned()),
             messages: self.context.conversation.transcript().messages().to_vec(),
             tools: self.context.tools.clone(),
-            max_tokens: None,
-            temperature: None,
+            ..LlmRequest::default()
         };
         let attempts = self.context.conversation.limits.circuit_breaker_threshold;
         let mut pause = FIRST_PAUSE;

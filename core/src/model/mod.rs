@@ -4,12 +4,33 @@
 //! provider does, and waits while nobody takes them. It knows no loop, no tool and no session. Dropping its future
 //! is how a request is cancelled.
 
+mod anthropic;
+mod config;
+mod fault;
+mod http;
+mod memo;
+mod openai;
+mod recorded;
 mod scripted;
+mod secret;
+mod sse;
+mod stream;
 
+#[cfg(test)]
+mod tests;
+
+pub use anthropic::{AnthropicClient, AnthropicConfig, Thinking};
+pub use config::{ModelConfigError, ProxyChoice, ReasoningEffort, Timeouts};
+pub use openai::{OpenAiClient, OpenAiConfig};
+pub use recorded::{CassetteError, Masks, RecordingClient, ReplayClient};
 pub use scripted::ScriptedClient;
+pub use secret::Secret;
 
 use a3s_code_contract::{Message, TokenUsage, ToolDefinition};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -29,6 +50,84 @@ pub struct LlmRequest {
     pub max_tokens: Option<u32>,
     /// Temperature; the provider's own when left out.
     pub temperature: Option<f32>,
+    /// Images beside the text of messages.
+    pub images: Vec<LlmImage>,
+    /// Whether a tool must be called.
+    pub tool_choice: ToolChoice,
+    /// The form of the answer's text.
+    pub response_format: ResponseFormat,
+}
+
+/// An image that belongs to a message of a request.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LlmImage {
+    /// Place of the message in the request; an image of a message that is not there is left out.
+    pub message: usize,
+    /// Its media type, as `image/png`.
+    pub media_type: String,
+    /// Its bytes.
+    pub data: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for LlmImage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("LlmImage")
+            .field("message", &self.message)
+            .field("media_type", &self.media_type)
+            .field("bytes", &self.data.len())
+            .finish()
+    }
+}
+
+/// Whether a model must call a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// As the model likes.
+    #[default]
+    Auto,
+    /// Any one at least.
+    Required,
+    /// None.
+    Forbidden,
+    /// This one.
+    Named(String),
+}
+
+/// What the text of an answer has to be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseFormat {
+    /// Anything.
+    #[default]
+    Text,
+    /// A JSON object.
+    JsonObject,
+    /// A JSON value of a schema.
+    JsonSchema {
+        /// Name of the schema.
+        name: String,
+        /// The schema.
+        schema: Value,
+        /// Whether the provider must hold the answer to it exactly.
+        strict: bool,
+    },
+}
+
+/// The best that a provider has for answers of a given form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredSupport {
+    /// Nothing that can be relied on.
+    #[default]
+    None,
+    /// JSON objects.
+    JsonObject,
+    /// A call of a named tool can be forced.
+    ForcedTool,
+    /// JSON of a schema; calls can be forced too.
+    JsonSchema,
 }
 
 impl LlmRequest {
@@ -75,7 +174,8 @@ impl LlmRequest {
 }
 
 /// What comes of a request while it is answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LlmEvent {
     /// A piece of the text.
     Text(String),
@@ -118,7 +218,7 @@ impl LlmEvents {
 }
 
 /// A call the model chose.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmToolCall {
     /// Id of the call, as the provider gave it.
     pub id: String,
@@ -129,7 +229,8 @@ pub struct LlmToolCall {
 }
 
 /// Why a model stopped.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// It has said what it had to say.
     #[default]
@@ -143,7 +244,7 @@ pub enum StopReason {
 }
 
 /// An answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LlmResponse {
     /// The text.
     pub text: String,
@@ -158,7 +259,8 @@ pub struct LlmResponse {
 }
 
 /// What kept a request from being answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LlmFault {
     /// The provider could not be reached or the connection broke.
     Transport,
@@ -176,6 +278,8 @@ pub enum LlmFault {
     TimedOut,
     /// The answer is not in the provider's own form.
     Malformed,
+    /// A recorded model is asked something else than when it was recorded.
+    Mismatch,
 }
 
 /// A request that was not answered.
@@ -201,6 +305,13 @@ impl LlmError {
         }
     }
 
+    /// The same, with how long the provider asks to wait.
+    #[must_use]
+    pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
     /// Whether the same request may be answered later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -220,6 +331,11 @@ pub trait LlmClient: Send + Sync {
     /// Name of the model, for errors and for people.
     fn model(&self) -> &str;
 
+    /// What its provider has for answers of a given form.
+    fn structured_support(&self) -> StructuredSupport {
+        StructuredSupport::None
+    }
+
     /// Answers a request, sending events on the way. Dropping the future cancels it.
     ///
     /// # Errors
@@ -229,4 +345,13 @@ pub trait LlmClient: Send + Sync {
         request: &LlmRequest,
         events: LlmEvents,
     ) -> Result<LlmResponse, LlmError>;
+}
+
+/// Arguments of a call in a transcript as an object: every provider wants one, also where the model sent none.
+fn object_arguments(input: &Value) -> Value {
+    match input {
+        Value::Object(_) => input.clone(),
+        Value::Null => Value::Object(serde_json::Map::new()),
+        other => serde_json::json!({ "malformed_arguments": other }),
+    }
 }

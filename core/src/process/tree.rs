@@ -22,6 +22,10 @@ const MOST_TRIED: i32 = 256;
 /// Most bytes of an environment that are looked at.
 const MOST_ENVIRONMENT: usize = 1024 * 1024;
 
+/// Most looks at all processes until one finds none and nothing was started meanwhile.
+const MOST_LOOKS: usize = 16;
+/// Most processes that are being started at one moment, on a machine of any size that matters.
+const UNBORN: i32 = 64;
 /// How often a process between two programs is looked at, and how long between.
 const EXEC_LOOKS: usize = 200;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
@@ -84,23 +88,53 @@ impl Tree {
         }
     }
 
-    /// True when no process can have been started since the leader: a cheap answer for most commands.
+    /// True when no process that was started since the leader belongs: a cheap answer for most commands.
     pub(super) fn surely_alone(&self) -> bool {
-        let leader = self.leader.as_raw_nonzero().get();
-        let Some(last) = last_started() else {
-            return false;
-        };
-        if self.started.is_none() || last < leader || last - leader > MOST_TRIED {
-            return false;
+        self.started.is_some() && self.none_after(self.leader.as_raw_nonzero().get(), &[])
+    }
+
+    /// Whether no process with a number above this one belongs, those included that are started during the look.
+    /// False also when that cannot be told.
+    fn none_after(&self, number: i32, pipes: &[u64]) -> bool {
+        let mut from = number;
+        loop {
+            let Some(last) = last_started() else {
+                return false;
+            };
+            if last == from {
+                return true;
+            }
+            if last < from || last - number > MOST_TRIED {
+                return false;
+            }
+            // From the lowest up: who is seen ended has started all it ever will, with higher numbers.
+            let mut all = (from + 1..=last).filter_map(status);
+            let young = |status: &Status| self.started <= Some(status.identity.started);
+            if all.any(|status| young(&status) && self.belongs(&status, pipes)) {
+                return false;
+            }
+            from = last;
         }
-        (leader + 1..=last).all(|pid| match status(pid) {
-            Some(status) => !self.belongs(&status, &[]),
-            None => true,
-        })
     }
 
     /// The processes of the command beside its leader that have not ended. `pipes` are those that may still be held.
     pub(super) fn living(&mut self, pipes: &[u64]) -> Vec<Identity> {
+        // One that starts another and ends during a look is seen ended, and the other is not seen at all: that
+        // there is none is believed only when none was started meanwhile.
+        let leader = self.leader.as_raw_nonzero().get();
+        for _ in 0..MOST_LOOKS {
+            let before = last_started();
+            let living = self.look(pipes);
+            // A number that was given away may still have been without a process.
+            let from = before.map(|before| before.saturating_sub(UNBORN).max(leader));
+            if !living.is_empty() || from.is_none_or(|from| self.none_after(from, pipes)) {
+                return living;
+            }
+        }
+        Vec::new()
+    }
+
+    fn look(&mut self, pipes: &[u64]) -> Vec<Identity> {
         let Some(started) = self.started else {
             return Vec::new();
         };

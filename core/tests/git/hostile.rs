@@ -328,17 +328,20 @@ async fn a_submodule_runs_nothing_either() {
     ]);
     trap.repository.commit("with a submodule");
     trap.repository.git(&["branch", "-f", "other2", "main~1"]);
-    git_in(
-        &trap.repository.path("sub"),
-        &["config", "core.fsmonitor", trap.program.to_str().unwrap()],
-    );
+    for key in ["core.fsmonitor", "filter.x.clean", "filter.x.smudge"] {
+        let program = trap.program.to_str().unwrap();
+        git_in(&trap.repository.path("sub"), &["config", key, program]);
+    }
+    let attributes = ".git/modules/sub/info/attributes";
+    trap.repository.write(attributes, "* filter=x\n");
     trap.config("submodule.recurse", "true");
     trap.config("submodule.sub.ignore", "none");
     trap.config("diff.submodule", "diff");
     trap.config("status.submoduleSummary", "true");
     trap.works_with(&[&["status"]]);
     let session = trap.repository.session().await;
-    trap.repository.write("sub/a.txt", "changed\n");
+    // As long as before: its content has to be looked at.
+    trap.repository.write("sub/a.txt", "START\n");
     trap.repository.write("a.txt", "changed\n");
     for args in [
         json!({"command": "status"}),

@@ -304,6 +304,7 @@ async fn a_workspace_in_a_larger_repository_sees_only_itself_and_changes_nothing
     assert!(status.output.contains(" M b.txt\n"), "{}", status.output);
     let diff = done(&session, json!({"command": "diff"})).await;
     assert!(diff.output.contains("+CHANGED") && !diff.output.contains("SECRET"));
+    assert!(diff.output.starts_with("diff --git a/b.txt b/b.txt\n"));
     let log = done(&session, json!({"command": "log"})).await;
     assert!(log.output.contains("in-sub") && !log.output.contains("above"));
     for args in [

@@ -97,3 +97,20 @@ async fn what_is_written_just_before_the_end_arrives() {
         assert_eq!(captured.total_bytes(), 65_539);
     }
 }
+
+#[test]
+fn the_other_stream_never_lands_inside_a_character() {
+    let [first, second, third] = "汉".as_bytes() else {
+        unreachable!()
+    };
+    let mut receiver = receiver();
+    receiver.receive(Stream::Output, &[*first]);
+    receiver.receive(Stream::Error, b"e");
+    receiver.receive(Stream::Output, &[*second]);
+    receiver.receive(Stream::Error, b"f");
+    receiver.receive(Stream::Output, &[*third]);
+    receiver.finish();
+    let captured = receiver.captured();
+    assert_eq!(captured.text, "ef汉");
+    assert_eq!((captured.stdout_bytes, captured.stderr_bytes), (3, 2));
+}

@@ -229,12 +229,17 @@ async fn an_ended_process_is_not_counted_and_the_signal_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_just_being_started_when_the_leader_ends_is_found_too() {
     let line = "(setsid nice -n 1 env setsid nice sleep @ >/dev/null 2>&1 &)";
-    for _ in 0..150 {
+    for _ in 0..60 {
         let (mark, ledger) = (mark(), Ledger::default());
         let command = command(line, &mark, Duration::from_secs(20));
         let mut running = start(command, receiver(), &ledger).unwrap();
         let outcome = running.outcome().await.unwrap();
-        assert!(outcome.survivors > 0, "missed: {} {:?}", left(&mark), outcome.duration);
+        assert!(
+            outcome.survivors > 0,
+            "missed: {} {:?}",
+            left(&mark),
+            outcome.duration
+        );
         ledger.close();
         emptied(&ledger).await;
         assert_eq!(left(&mark), "");
