@@ -314,6 +314,13 @@ async fn no_driver_of_an_attribute_runs() {
 // claims: AST-11
 #[tokio::test]
 async fn a_submodule_runs_nothing_either() {
+    for place in ["config", ".gitmodules", "commit"] {
+        submodule(place).await;
+    }
+}
+
+/// With a submodule that is said at this place to be looked into.
+async fn submodule(place: &str) {
     let trap = Trap::new();
     let inner = Repository::new();
     let inner_path = inner.root();
@@ -326,6 +333,15 @@ async fn a_submodule_runs_nothing_either() {
         inner_path.to_str().unwrap(),
         "sub",
     ]);
+    if place == "commit" {
+        trap.repository.git(&[
+            "config",
+            "-f",
+            ".gitmodules",
+            "submodule.sub.ignore",
+            "none",
+        ]);
+    }
     trap.repository.commit("with a submodule");
     trap.repository.git(&["branch", "-f", "other2", "main~1"]);
     for key in ["core.fsmonitor", "filter.x.clean", "filter.x.smudge"] {
@@ -335,7 +351,19 @@ async fn a_submodule_runs_nothing_either() {
     let attributes = ".git/modules/sub/info/attributes";
     trap.repository.write(attributes, "* filter=x\n");
     trap.config("submodule.recurse", "true");
-    trap.config("submodule.sub.ignore", "none");
+    match place {
+        "config" => trap.config("submodule.sub.ignore", "none"),
+        ".gitmodules" => {
+            trap.repository.git(&[
+                "config",
+                "-f",
+                ".gitmodules",
+                "submodule.sub.ignore",
+                "none",
+            ]);
+        }
+        _ => std::fs::remove_file(trap.repository.path(".gitmodules")).unwrap(),
+    }
     trap.config("diff.submodule", "diff");
     trap.config("status.submoduleSummary", "true");
     trap.works_with(&[&["status"]]);
@@ -355,7 +383,7 @@ async fn a_submodule_runs_nothing_either() {
         json!({"command": "worktree", "subcommand": "remove", "path": "tree", "force": true}),
     ] {
         let result = git(&session, args.clone()).await;
-        assert!(!trap.mark.exists(), "{args}: {}", result.output);
+        assert!(!trap.mark.exists(), "{place} {args}: {}", result.output);
     }
 }
 

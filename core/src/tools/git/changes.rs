@@ -160,7 +160,8 @@ pub(super) async fn create_stash(
         arguments.push("--include-untracked");
     }
     arguments.extend(message.as_deref());
-    let done = program::run(call, site, Effect::Writes, &arguments).await?;
+    let site = site.without_submodules(call).await?;
+    let done = program::run(call, &site, Effect::Writes, &arguments).await?;
     let done = done.or_failure()?;
     let stashed = !done.text().contains("No local changes to save");
     let text = match stashed {

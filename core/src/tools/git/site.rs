@@ -20,13 +20,13 @@ use std::collections::BTreeSet;
 const MOST_CONFIG_BYTES: u64 = 64 * 1024;
 /// Words without which a configuration file names no filter or hook and no further file.
 const TELLING_WORDS: [&[u8]; 4] = [b"filter", b"hook", b"include", b"worktreeconfig"];
-/// Most filters and hooks that are switched off.
+/// Most filters and hooks, and most submodules, that are switched off.
 const MOST_NAMED: usize = 256;
 /// A key that no program knows: git lists it only when it takes settings from variables.
 const PROBE: &[u8] = b"a3s.probe";
 
 /// The repository of a workspace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Site {
     /// Real path of the workspace's root.
     pub(super) root: Vec<u8>,
@@ -89,6 +89,44 @@ impl Site {
         let prefix = answer();
         self.prefix = Some(prefix.strip_suffix(b"\n").unwrap_or(prefix).to_vec());
         Ok(())
+    }
+
+    /// The same for a command that cannot be told to leave the files of submodules alone: git would start itself in
+    /// each, where filters have other names. What says otherwise for one submodule is overruled by its name.
+    pub(super) async fn without_submodules(&self, call: &ToolCall) -> Result<Self, Stop> {
+        let mut names = BTreeSet::new();
+        // Any of the three may be the one that counts while the command runs.
+        for place in [
+            "--file=.gitmodules",
+            "--blob=:.gitmodules",
+            "--blob=HEAD:.gitmodules",
+        ] {
+            let keys = [
+                "config",
+                "-z",
+                "--name-only",
+                place,
+                "--get-regexp",
+                r"^submodule\.",
+            ];
+            let done = program::run(call, self, Effect::Reads, &keys).await?;
+            if !done.succeeded() && done.message.contains("bad config") {
+                return Err(done.failure());
+            }
+            names.extend(done.out.split(|byte| *byte == 0).filter_map(|key| {
+                let end = key.iter().rposition(|byte| *byte == b'.')?;
+                key[..end]
+                    .starts_with(b"submodule.")
+                    .then(|| key[..end].to_vec())
+            }));
+        }
+        few_enough(names.len(), "submodules")?;
+        let mut site = self.clone();
+        for name in names {
+            let setting = ([&name, &b".ignore"[..]].concat(), b"dirty".to_vec());
+            site.switched_off.push(setting);
+        }
+        Ok(site)
     }
 
     /// Refuses where a change would reach files outside the workspace.
@@ -222,14 +260,24 @@ fn names_worktree(text: &[u8]) -> bool {
     parts.next() == Some(b"worktrees")
 }
 
+fn unsupported(message: String) -> ToolError {
+    let kind = ToolErrorKind::Unsupported {
+        message: message.clone(),
+    };
+    ToolError::new(kind, message)
+}
+
+fn few_enough(count: usize, what: &str) -> Result<(), ToolError> {
+    match count <= MOST_NAMED {
+        true => Ok(()),
+        false => Err(unsupported(format!(
+            "This repository names {count} {what}; the most that can be switched off is {MOST_NAMED}."
+        ))),
+    }
+}
+
 /// Settings that switch off every filter and hook of a configuration, given the names of all its keys.
 fn switched_off(listed: &Done) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ToolError> {
-    let unsupported = |message: String| {
-        let kind = ToolErrorKind::Unsupported {
-            message: message.clone(),
-        };
-        ToolError::new(kind, message)
-    };
     let keys = || listed.out.split(|byte| *byte == 0);
     if !keys().any(|key| key == PROBE) {
         return Err(unsupported(
@@ -248,12 +296,7 @@ fn switched_off(listed: &Done) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ToolError> {
             }
         })
         .collect();
-    if named.len() > MOST_NAMED {
-        return Err(unsupported(format!(
-            "The configuration of this repository names {} filters and hooks; the most is {MOST_NAMED}.",
-            named.len()
-        )));
-    }
+    few_enough(named.len(), "filters and hooks")?;
     let filter: &[(&str, &str)] = &[
         ("clean", ""),
         ("smudge", ""),
