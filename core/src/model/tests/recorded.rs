@@ -7,17 +7,17 @@ fn scripted() -> Arc<ScriptedClient> {
     Arc::new(ScriptedClient::new([
         ScriptedTurn {
             reasoning: Some("hm".to_owned()),
-            deltas: vec!["I loo".to_owned(), "k in /home/one/ws/a".to_owned()],
+            deltas: vec!["I loo".to_owned(), "k in /srv/one/ws/a".to_owned()],
             tool_calls: vec![ScriptedToolCall {
                 id: "a".to_owned(),
                 name: "read".to_owned(),
-                args: Some(json!({ "path": "/home/one/ws/a" })),
+                args: Some(json!({ "path": "/srv/one/ws/a" })),
                 args_text: None,
             }],
             ..ScriptedTurn::default()
         },
         ScriptedTurn {
-            error: Some("/home/one/ws is full".to_owned()),
+            error: Some("/srv/one/ws is full".to_owned()),
             ..ScriptedTurn::default()
         },
     ]))
@@ -39,10 +39,10 @@ fn asked(folder: &str) -> [LlmRequest; 2] {
 }
 
 async fn record() -> (String, Vec<(Vec<LlmEvent>, Result<LlmResponse, LlmError>)>) {
-    let masks = Masks::default().with("/home/one/ws", "{workspace}");
+    let masks = Masks::default().with("/srv/one/ws", "{workspace}");
     let client = RecordingClient::new(scripted(), masks);
     let mut answers = Vec::new();
-    for request in asked("/home/one/ws") {
+    for request in asked("/srv/one/ws") {
         answers.push(ask(&client, &request).await);
     }
     (client.cassette(), answers)
@@ -53,10 +53,10 @@ async fn a_replay_gives_what_was_recorded_also_elsewhere() {
     let (cassette, answers) = record().await;
     assert_eq!(cassette.lines().count(), 3);
     assert!(!cassette.contains("/home/one"), "{cassette}");
-    let here = Masks::default().with("/home/one/ws", "{workspace}");
+    let here = Masks::default().with("/srv/one/ws", "{workspace}");
     let client = ReplayClient::new(&cassette, here).unwrap();
     assert_eq!((client.model(), client.left()), ("scripted", 2));
-    for (request, answer) in asked("/home/one/ws").iter().zip(&answers) {
+    for (request, answer) in asked("/srv/one/ws").iter().zip(&answers) {
         assert_eq!(ask(&client, request).await, *answer);
     }
     let elsewhere = Masks::default().with("/srv/two", "{workspace}");
