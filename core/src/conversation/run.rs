@@ -224,9 +224,11 @@ impl Run {
         let workspace = self.context.kernel.workspace()?;
         let own = self.context.conversation.system.clone();
         let told = tokio::task::spawn_blocking(move || system_prompt(&*workspace, own.as_deref()));
-        told.await.map_err(|_| CodeError::Internal {
+        let told = told.await.map_err(|_| CodeError::Internal {
             message: "the runtime is shutting down".to_owned(),
-        })
+        })?;
+        // What stands in a file leaves it as a result of a tool would.
+        Ok(self.context.kernel.sanitized(told))
     }
 
     /// Asks the model, again where that can help.

@@ -31,7 +31,7 @@ use crate::event::{EventBus, RunFeed};
 use crate::evidence::{ArtifactStore, PinnedPolicy};
 use crate::governance::{
     ActiveSkillLimits, BudgetGuard, ConfirmationProvider, Hooks, PermissionChecker,
-    SecurityProvider,
+    SecurityProvider, sanitize_text,
 };
 use crate::process::Ledger;
 use crate::tools::{Caller, ResourceScope, Tool, ToolValue};
@@ -241,6 +241,14 @@ impl Kernel {
 
     pub(crate) fn events(&self) -> &EventBus {
         &self.parts.events
+    }
+
+    /// A text as the security provider lets it out.
+    pub(crate) fn sanitized(&self, text: String) -> String {
+        match &self.parts.security {
+            Some(provider) => sanitize_text(&**provider, &text).into_owned(),
+            None => text,
+        }
     }
 
     pub(crate) fn budget_guard(&self) -> Option<&Arc<dyn BudgetGuard>> {
